@@ -1,0 +1,3 @@
+//! The `agents-sidecar` program.
+
+fn main() {}

@@ -1,0 +1,77 @@
+//! Every name that crosses a process boundary, written once.
+//!
+//! Labels, annotations, finalizers, ports, paths, field managers and environment names live here and nowhere else.
+//! Nothing here is computed. `docs/compatibility.md` lists what may not change.
+
+/// Group of the seven core kinds, and the prefix of every label, annotation and finalizer of ours.
+pub const GROUP: &str = "agents.proompteng.ai";
+
+/// The one served and stored version of every group.
+pub const VERSION: &str = "v1alpha1";
+
+/// Category on every CRD: `kubectl get agents-all` lists all 19 kinds.
+pub const CATEGORY: &str = "agents-all";
+
+/// Labels on the objects that the controller makes.
+pub mod label {
+    /// Name of the AgentRun that a Job, pod or ConfigMap belongs to.
+    pub const AGENT_RUN: &str = "agents.proompteng.ai/agent-run";
+    /// Name of the Agent, made fit for a label value.
+    pub const AGENT: &str = "agents.proompteng.ai/agent";
+    /// Name of the AgentProvider, made fit for a label value.
+    pub const PROVIDER: &str = "agents.proompteng.ai/provider";
+    /// Name of the ImplementationSpec, made fit for a label value.
+    pub const IMPLEMENTATION: &str = "agents.proompteng.ai/implementation";
+    /// Name of the workflow step, made fit for a label value.
+    pub const STEP: &str = "agents.proompteng.ai/step";
+    /// Position of the workflow step, from 1.
+    pub const STEP_INDEX: &str = "agents.proompteng.ai/step-index";
+    /// Delivery that caused an object, for idempotent submission.
+    pub const DELIVERY_ID: &str = "jangar.proompteng.ai/delivery-id";
+}
+
+/// Annotations that one program writes and another reads.
+pub mod annotation {
+    /// Mark on a Job: its outcome is stored in the owner's status, so it may go.
+    pub const OUTCOME_RECORDED: &str = "agents.proompteng.ai/outcome-recorded";
+    /// W3C trace context of the admission that let the object in.
+    pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
+}
+
+/// Finalizers of ours.
+pub mod finalizer {
+    /// On a Job: held until its outcome is stored.
+    pub const OUTCOME: &str = "agents.proompteng.ai/outcome";
+    /// On the pods of a Job: held until their exit is read.
+    pub const EVIDENCE: &str = "agents.proompteng.ai/evidence";
+    /// On an AgentRun: held until what it runs has been stopped.
+    pub const RUNTIME_CLEANUP: &str = "agents.proompteng.ai/runtime-cleanup";
+}
+
+/// Paths of the admin endpoint, the same in all three programs.
+pub mod path {
+    /// The process answers.
+    pub const LIVEZ: &str = "/livez";
+    /// Every gate named at start is open.
+    pub const READYZ: &str = "/readyz";
+    /// Prometheus text exposition.
+    pub const METRICS: &str = "/metrics";
+    /// CPU profile of the running process, where switched on.
+    pub const PROFILE: &str = "/debug/pprof/profile";
+}
+
+/// Ports on which the programs listen by default.
+pub mod port {
+    /// Admin endpoint of `agents`.
+    pub const AGENTS_ADMIN: u16 = 8080;
+    /// Admin endpoint of `agents-webhook`.
+    pub const WEBHOOK_ADMIN: u16 = 8081;
+    /// Admin endpoint of `agents-sidecar`; also where Prometheus scrapes.
+    pub const SIDECAR_ADMIN: u16 = 9090;
+    /// Admission reviews, over TLS.
+    pub const WEBHOOK: u16 = 8443;
+    /// OTLP over gRPC into the sidecar.
+    pub const OTLP_GRPC: u16 = 4317;
+    /// OTLP over HTTP into the sidecar.
+    pub const OTLP_HTTP: u16 = 4318;
+}

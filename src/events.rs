@@ -1,0 +1,1 @@
+//! The one emitter of Kubernetes Events.

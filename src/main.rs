@@ -1,0 +1,3 @@
+//! The `agents` program.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The `agents-webhook` program.
+
+fn main() {}
