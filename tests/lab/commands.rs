@@ -11,14 +11,15 @@ use std::{
     time::Duration,
 };
 use support::lab::{
-    self, Lab, build,
+    self, Lab,
     control_plane::admin_kubeconfig,
     down,
     node::{self, inside},
+    process::{stage, supervisor},
     report::Report,
-    stage,
     state::{Home, LabName, Record},
-    supervisor, tools, up,
+    tools::{self, build},
+    up,
 };
 use support::left_out;
 use tokio::time::sleep;

@@ -4,8 +4,8 @@
 //! the pipe when this process is gone, also after a panic or `kill -9`, and the lab then stops by itself and clears up.
 
 use super::{
+    process::supervisor,
     state::{Home, LabName, Phase, Record, Tier},
-    supervisor,
 };
 use anyhow::{Context, Result, bail};
 use std::{

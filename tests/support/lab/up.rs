@@ -1,12 +1,14 @@
 //! `lab up`: from nothing to a usable cluster, then stay until told to stop, then leave nothing behind.
 
+mod session;
+
 use super::{
     down,
     report::Report,
-    session::Session,
     state::{Claim, Home, LabName, Tier},
 };
 use anyhow::{Context, Result, bail};
+use session::Session;
 use std::{io, os::fd::AsFd, time::Duration};
 use tokio::{
     io::AsyncReadExt,
@@ -32,7 +34,7 @@ pub struct Options {
 
 /// Starts a lab and returns when it was stopped.
 pub async fn up(options: &Options) -> Result<()> {
-    let report = Report::start();
+    let report = Report::start().quiet(options.until_stdin_closes);
     let mut stop = Stop::listen(options)?;
     let home = Home::from_env()?;
     down::sweep(&home).await?;
@@ -54,7 +56,10 @@ pub async fn up(options: &Options) -> Result<()> {
     };
     session.end().await?;
     home.tidy();
-    report.line("stopped; nothing is left");
+    report.line(format!(
+        "lab `{}` is stopped; nothing is left",
+        options.name
+    ));
     ended
 }
 

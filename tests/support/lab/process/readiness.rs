@@ -1,6 +1,6 @@
 //! Waits for the milestones of a start, each with a deadline and the last thing seen.
 
-use super::process::Readiness;
+use super::Readiness;
 use crate::{cluster, wait};
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};

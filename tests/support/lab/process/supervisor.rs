@@ -4,12 +4,8 @@
 //! the kernel kills it when the supervisor is gone, however it went. It also collects orphans, since inside a
 //! node's namespaces the supervisor is process 1.
 
-use super::{
-    process::{Identity, Part, Step},
-    readiness,
-    report::Report,
-    state::PartRecord,
-};
+use super::{Identity, Part, Step, readiness};
+use crate::lab::{report::Report, state::PartRecord};
 use anyhow::{Context, Result, anyhow, bail};
 use nix::{
     errno::Errno,
@@ -83,7 +79,7 @@ impl Supervisor {
                 Step::Run(part) => self.run(part).await?,
                 Step::Await(what) => tokio::select! {
                     exit = self.exited() => return Err(self.complaint(&exit?)),
-                    reached = readiness::reached(what) => report.line(reached?),
+                    reached = readiness::reached(what) => report.milestone(reached?),
                 },
             }
         }

@@ -1,18 +1,21 @@
 //! One run of a lab, from the claim on its folder to the removal of every trace.
 
-use super::{
-    build,
-    control_plane::{self, Layout},
-    down, node,
-    process::{Identity, Part, Step},
-    relay::Relay,
-    report::{Report, spoken},
-    state::{Claim, Phase, Record, Tier},
-    supervisor::{self, Supervisor},
-    tools::{self, Programs},
-    up::Options,
+use super::Options;
+use crate::{
+    image::{self, Image},
+    lab::{
+        control_plane::{self, Layout},
+        down, node,
+        process::{
+            Identity, Part, Step,
+            supervisor::{self, Supervisor},
+        },
+        relay::Relay,
+        report::{Report, spoken},
+        state::{Claim, Phase, Record, Tier},
+        tools::{self, Programs, build},
+    },
 };
-use crate::image::{self, Image};
 use anyhow::{Error, Result};
 use std::{fs, path::PathBuf};
 
