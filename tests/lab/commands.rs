@@ -17,7 +17,7 @@ use support::lab::{
     node::{self, inside},
     process::{stage, supervisor},
     report::Report,
-    state::{Home, LabName, Record},
+    state::{Home, LabName, Phase, Record},
     tools::{self, build},
     up,
 };
@@ -37,7 +37,7 @@ pub(crate) fn stage(stage: &Stage) -> Result<()> {
 /// Runs any other command.
 pub(crate) async fn run(command: Command) -> Result<()> {
     match command {
-        Command::Up(up) if up.detach => detach(&up).await,
+        Command::Up(up) if up.detach && !lab::use_existing_cluster() => detach(&up).await,
         Command::Up(up) => start(up).await,
         Command::Down { lab, all } => stop(lab, all).await,
         Command::Status { json } => status(json),
@@ -52,6 +52,19 @@ pub(crate) async fn run(command: Command) -> Result<()> {
 }
 
 async fn start(up: Up) -> Result<()> {
+    if lab::use_existing_cluster() {
+        let version = lab::shared()
+            .await?
+            .client()
+            .await?
+            .apiserver_version()
+            .await?;
+        eprintln!(
+            "nothing is started: LAB_USE_EXISTING_CLUSTER=1, and the cluster of KUBECONFIG answers ({})",
+            version.git_version
+        );
+        return Ok(());
+    }
     if up.own_session {
         nix::unistd::setsid().context("could not leave the terminal's session")?;
     }
@@ -118,10 +131,13 @@ fn status(json: bool) -> Result<()> {
 
 fn show(home: &Home, record: &Record) -> Result<()> {
     let folder = home.folder(&record.name);
-    let state = if record.owner.runs()? {
-        format!("{:?}", record.phase)
-    } else {
-        "not running, to be cleared by `lab down`".to_owned()
+    let runs = record.owner.runs()?;
+    let state = match record.phase {
+        Phase::Failed => "did not start; its logs are kept until `lab down`".to_owned(),
+        phase @ (Phase::Building | Phase::Starting | Phase::Ready) if runs => format!("{phase:?}"),
+        Phase::Building | Phase::Starting | Phase::Ready => {
+            "was killed; `lab down` clears it up".to_owned()
+        }
     };
     println!("lab `{}`, {}: {state}", record.name, record.tier);
     println!("  KUBECONFIG={}", admin_kubeconfig(&folder).display());

@@ -6,13 +6,14 @@ mod commands;
 use anyhow::Result;
 use arguments::{Arguments, Command};
 use clap::Parser;
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lab: {error:#}");
+            // Nobody may listen any more.
+            let _ = writeln!(std::io::stderr(), "lab: {error:#}");
             ExitCode::FAILURE
         }
     }

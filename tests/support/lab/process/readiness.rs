@@ -8,7 +8,7 @@ use kube::Api;
 use std::{path::Path, time::Duration};
 use tokio::net::UnixStream;
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Waits, and says what was reached.
 pub(super) async fn reached(what: &Readiness) -> Result<&'static str> {

@@ -223,6 +223,9 @@ impl Session {
 
     /// Ends all processes after a failed start but keeps the logs.
     pub(super) async fn fail(mut self, error: &Error) -> Result<()> {
+        if self.record.phase == Phase::Building {
+            return self.end().await; // nothing was started, so there is nothing to look into
+        }
         self.stop().await?;
         self.enter(Phase::Failed)?;
         let folder = self.claim.folder();
