@@ -73,6 +73,7 @@ async fn start(up: Up) -> Result<()> {
         tier: up.tier.into(),
         dns: up.dns,
         images: up.images,
+        command: up.command,
         until_stdin_closes: up.until_stdin_closes,
     };
     up::up(&options).await

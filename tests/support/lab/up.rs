@@ -28,6 +28,8 @@ pub struct Options {
     pub dns: bool,
     /// Whether this workspace's programs are brought in as images (tier 2).
     pub images: bool,
+    /// A command to run once the lab is usable; none if empty. The lab stops if it fails and stays otherwise.
+    pub command: Vec<String>,
     /// End when standard input, which must be a pipe, is closed: whoever holds the other end has gone.
     pub until_stdin_closes: bool,
 }
@@ -46,7 +48,7 @@ pub async fn up(options: &Options) -> Result<()> {
     let ended = match started {
         Ok(true) => tokio::select! {
             () = stop.asked() => Ok(()),
-            error = session.breaks() => Err(error),
+            error = session.stay(options) => Err(error),
         },
         Ok(false) => Ok(()),
         Err(error) => {
