@@ -46,3 +46,6 @@ pub use signals::signal_delivery::{SignalDelivery, SignalDeliverySpec, SignalDel
 pub use tools::tool::{Tool, ToolSpec, ToolStatus};
 pub use tools::tool_run::{ToolRun, ToolRunSpec, ToolRunStatus};
 pub use workspace::{Workspace, WorkspaceSpec, WorkspaceStatus};
+
+#[cfg(test)]
+mod tests;

@@ -87,3 +87,6 @@ fn rule(field: &str, rule: &str, message: &str) -> ValidationRule {
         ..ValidationRule::default()
     }
 }
+
+#[cfg(test)]
+mod tests;
