@@ -1,3 +1,4 @@
 //! Integration tests.
 
+#[cfg(test)]
 mod crds;

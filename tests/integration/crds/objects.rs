@@ -40,9 +40,9 @@ fn pruned(value: &Value, schema: &Value, path: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (name, value) in value.as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
-        match &schema["properties"][name] {
-            Value::Null => found.push(path),
-            property => found.extend(pruned(value, property, &path)),
+        match schema["properties"].get(name) {
+            None => found.push(path),
+            Some(property) => found.extend(pruned(value, property, &path)),
         }
     }
     for value in value.as_array().into_iter().flatten() {
@@ -157,4 +157,70 @@ fn examples_cover_every_kind_and_lose_nothing() {
         }
     }
     assert_eq!(covered, BTreeSet::from(Kind::ALL));
+}
+
+/// Kind and name of every object that the value refers to.
+fn references(value: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (field, value) in value.as_object().into_iter().flatten() {
+        let kind = match field.as_str() {
+            "providerRef" => "AgentProvider",
+            "agentRef" => "Agent",
+            "implementationSpecRef" => "ImplementationSpec",
+            "memoryRef" => "Memory",
+            "vcsRef" => "VersionControlProvider",
+            "toolRef" => "Tool",
+            "orchestrationRef" => "Orchestration",
+            "policyRef" => "ApprovalPolicy",
+            "signalRef" => "Signal",
+            "secretRef" | "secrets" | "allowedSecrets" => "Secret",
+            _ => value["kind"].as_str().unwrap_or_default(),
+        };
+        let names = match value {
+            Value::Array(names) => names.iter().collect(),
+            Value::Object(object) => object.get("name").into_iter().collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => vec![value],
+        };
+        if kind.is_empty() {
+            found.extend(references(value));
+        } else {
+            found.extend(
+                names
+                    .into_iter()
+                    .filter_map(Value::as_str)
+                    .map(|name| (kind.to_owned(), name.to_owned())),
+            );
+        }
+    }
+    for value in value.as_array().into_iter().flatten() {
+        found.extend(references(value));
+    }
+    found
+}
+
+#[test]
+fn examples_refer_only_to_each_other() {
+    let objects: Vec<Value> = fixtures::examples()
+        .unwrap()
+        .into_iter()
+        .flat_map(|(_, objects)| objects)
+        .collect();
+    let there: BTreeSet<_> = objects
+        .iter()
+        .filter_map(|object| {
+            Some((
+                object["kind"].as_str()?.to_owned(),
+                object["metadata"]["name"].as_str()?.to_owned(),
+            ))
+        })
+        .collect();
+    let meant: BTreeSet<_> = objects
+        .iter()
+        .flat_map(|object| references(&object["spec"]))
+        .collect();
+    assert!(meant.len() > 12, "the references were not found: {meant:?}");
+    assert_eq!(
+        meant.difference(&there).collect::<Vec<_>>(),
+        Vec::<&(String, String)>::new()
+    );
 }
