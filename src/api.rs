@@ -3,3 +3,5 @@
 pub mod condition;
 pub mod contract;
 pub mod kind;
+pub mod kinds;
+pub mod schema;
