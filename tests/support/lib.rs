@@ -1,6 +1,7 @@
 //! Everything the integration tests and the lab share: a real Kubernetes, waits, captures and runners.
 
 pub mod cluster;
+pub mod crds;
 pub mod kubectl;
 pub mod lab;
 mod namespace;
