@@ -2,6 +2,7 @@
 
 pub mod condition;
 pub mod contract;
+pub mod crd;
 pub mod kind;
 pub mod kinds;
 pub mod schema;

@@ -73,7 +73,12 @@ const NO_OUTSIDE_WORLD: &[&str] = &[
 
 #[test]
 fn api_is_pure_and_imports_no_other_layer() {
-    let upward = ["crate::kit", "crate::controller", "crate::events", "tracing::"];
+    let upward = [
+        "crate::kit",
+        "crate::controller",
+        "crate::events",
+        "tracing::",
+    ];
     let api = in_layer("api");
     assert!(api.len() > 20, "found only {} files of api", api.len());
     let none: Vec<String> = Vec::new();
@@ -105,9 +110,22 @@ fn events_know_no_controller() {
 
 #[test]
 fn webhook_and_sidecar_see_neither_the_controller_nor_each_other() {
-    let banned = ["agents::controller", "agents::cli", "agents_sidecar", "agents_webhook::"];
-    assert_eq!(offences(&sources("sidecar/src"), &banned), Vec::<String>::new());
-    let banned = ["agents::controller", "agents::cli", "agents_webhook", "agents_sidecar::"];
+    let banned = [
+        "agents::controller",
+        "agents::cli",
+        "agents_sidecar",
+        "agents_webhook::",
+    ];
+    assert_eq!(
+        offences(&sources("sidecar/src"), &banned),
+        Vec::<String>::new()
+    );
+    let banned = [
+        "agents::controller",
+        "agents::cli",
+        "agents_webhook",
+        "agents_sidecar::",
+    ];
     let webhook: Vec<_> = sources("webhook/src")
         .into_iter()
         .filter(|(name, _)| !name.ends_with("main.rs"))
@@ -117,7 +135,15 @@ fn webhook_and_sidecar_see_neither_the_controller_nor_each_other() {
 
 #[test]
 fn files_with_the_name_of_a_decision_are_pure() {
-    let pure = ["plan.rs", "status.rs", "decide.rs", "decision.rs", "patch.rs", "limiter.rs", "sanitise.rs"];
+    let pure = [
+        "plan.rs",
+        "status.rs",
+        "decide.rs",
+        "decision.rs",
+        "patch.rs",
+        "limiter.rs",
+        "sanitise.rs",
+    ];
     let mut files = sources("src");
     files.extend(sources("webhook/src"));
     files.extend(sources("sidecar/src"));
@@ -133,7 +159,10 @@ fn files_with_the_name_of_a_decision_are_pure() {
 #[test]
 fn an_entry_point_only_enters() {
     for main in ["src/main.rs", "webhook/src/main.rs", "sidecar/src/main.rs"] {
-        let lines = fs::read_to_string(root().join(main)).unwrap().lines().count();
+        let lines = fs::read_to_string(root().join(main))
+            .unwrap()
+            .lines()
+            .count();
         assert!(lines <= 30, "{main} has {lines} lines; 30 at most");
     }
 }
@@ -141,14 +170,24 @@ fn an_entry_point_only_enters() {
 #[test]
 fn every_source_file_is_reached_by_a_mod_declaration() {
     let mut orphans = BTreeSet::new();
-    for folder in ["src", "webhook/src", "sidecar/src", "tests/support", "tests/integration"] {
+    for folder in [
+        "src",
+        "webhook/src",
+        "sidecar/src",
+        "tests/support",
+        "tests/integration",
+    ] {
         let files = sources(folder);
         let whole: String = files
             .iter()
             .map(|(name, _)| fs::read_to_string(root().join(name)).unwrap())
             .collect();
         for (name, _) in &files {
-            let stem = Path::new(name).file_stem().unwrap().to_string_lossy().into_owned();
+            let stem = Path::new(name)
+                .file_stem()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
             let entry = ["main", "lib"].contains(&stem.as_str());
             if !entry && !whole.contains(&format!("mod {stem};")) {
                 orphans.insert(name.clone());

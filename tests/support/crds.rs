@@ -1,15 +1,9 @@
 //! The CRDs of this workspace in the shared control plane.
 
+use crate::fixtures::repository;
 use crate::lab::{self, Lab};
 use anyhow::{Context, Result, ensure};
-use std::path::{Path, PathBuf};
 use tokio::sync::OnceCell;
-
-/// The workspace, from which tests read `crds/`, `examples/` and their fixtures.
-pub fn workspace() -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests.parent().unwrap_or(tests).to_owned()
-}
 
 /// What `kubectl` warned about when it installed the CRDs into the shared control plane, once per test run.
 pub async fn install_once() -> Result<&'static str> {
@@ -20,15 +14,25 @@ pub async fn install_once() -> Result<&'static str> {
 
 /// Installs `crds/` and waits until the API server serves every kind; returns what `kubectl` warned about.
 pub async fn install(lab: &Lab) -> Result<String> {
-    let folder = workspace().join("crds");
+    let folder = repository().join("crds");
     let folder = folder.to_str().context("the path of crds/ is not UTF-8")?;
     let kubectl = lab.kubectl();
     let applied = kubectl
         .run(&["apply", "--server-side", "--filename", folder])
         .await?;
-    ensure!(applied.code == Some(0), "the CRDs were refused: {}", applied.stderr);
+    ensure!(
+        applied.code == Some(0),
+        "the CRDs were refused: {}",
+        applied.stderr
+    );
     kubectl
-        .run(&["wait", "--for=condition=Established", "--timeout=30s", "--filename", folder])
+        .run(&[
+            "wait",
+            "--for=condition=Established",
+            "--timeout=30s",
+            "--filename",
+            folder,
+        ])
         .await?
         .ok()?;
     Ok(applied.stderr)

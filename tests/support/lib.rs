@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod crds;
+pub mod fixtures;
 pub mod kubectl;
 pub mod lab;
 mod namespace;

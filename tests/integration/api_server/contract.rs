@@ -17,7 +17,10 @@ fn runs() -> [(Kind, Value); 3] {
                 "implementationSpecRef": {"name": "i"}
             }),
         ),
-        (Kind::OrchestrationRun, json!({"orchestrationRef": {"name": "o"}})),
+        (
+            Kind::OrchestrationRun,
+            json!({"orchestrationRef": {"name": "o"}}),
+        ),
         (Kind::ToolRun, json!({"toolRef": {"name": "t"}})),
     ]
 }
@@ -72,7 +75,14 @@ impl Subject {
 
     async fn status(&self) -> Value {
         let arguments = ["get", &self.resource, "x", "--output", "jsonpath={.status}"];
-        let text = self.here.kubectl.run(&arguments).await.unwrap().ok().unwrap();
+        let text = self
+            .here
+            .kubectl
+            .run(&arguments)
+            .await
+            .unwrap()
+            .ok()
+            .unwrap();
         serde_json::from_str(&text).unwrap()
     }
 }
@@ -82,8 +92,17 @@ async fn all_refused(subject: &Subject, changes: &[(&str, Value, &str)]) {
     let before = subject.status().await;
     for (sort, change, word) in changes {
         let said = subject.patch(sort, change).await;
-        assert_eq!(said.code, Some(1), "{change} was taken by {}", subject.resource);
-        assert!(said.stderr.contains(word), "`{word}` is not in: {}", said.stderr);
+        assert_eq!(
+            said.code,
+            Some(1),
+            "{change} was taken by {}",
+            subject.resource
+        );
+        assert!(
+            said.stderr.contains(word),
+            "`{word}` is not in: {}",
+            said.stderr
+        );
     }
     assert_eq!(subject.status().await, before);
 }
@@ -99,14 +118,38 @@ async fn the_times_of_a_run_are_written_once() {
         });
         let subject = Subject::new(kind, &spec, status).await;
         let changes = [
-            ("merge", json!({"status": {"startedAt": "2026-01-01T10:00:01Z"}}), "startedAt"),
-            ("merge", json!({"status": {"finishedAt": "2026-01-01T11:00:01Z"}}), "finishedAt"),
+            (
+                "merge",
+                json!({"status": {"startedAt": "2026-01-01T10:00:01Z"}}),
+                "startedAt",
+            ),
+            (
+                "merge",
+                json!({"status": {"finishedAt": "2026-01-01T11:00:01Z"}}),
+                "finishedAt",
+            ),
             ("merge", json!({"status": {"startedAt": null}}), "startedAt"),
-            ("merge", json!({"status": {"finishedAt": null}}), "finishedAt"),
-            ("json", json!([{"op": "remove", "path": "/status/startedAt"}]), "startedAt"),
+            (
+                "merge",
+                json!({"status": {"finishedAt": null}}),
+                "finishedAt",
+            ),
+            (
+                "json",
+                json!([{"op": "remove", "path": "/status/startedAt"}]),
+                "startedAt",
+            ),
             ("merge", json!({"status": null}), "startedAt"),
-            ("json", json!([{"op": "remove", "path": "/status"}]), "finishedAt"),
-            ("json", json!([{"op": "replace", "path": "/status", "value": {}}]), "startedAt"),
+            (
+                "json",
+                json!([{"op": "remove", "path": "/status"}]),
+                "finishedAt",
+            ),
+            (
+                "json",
+                json!([{"op": "replace", "path": "/status", "value": {}}]),
+                "startedAt",
+            ),
         ];
         all_refused(&subject, &changes).await;
     }
@@ -150,7 +193,8 @@ async fn a_finished_run_can_still_change_elsewhere() {
             "finishedAt": "2026-01-01T11:00:00Z",
         });
         let subject = Subject::new(kind, &spec, status).await;
-        let change = json!({"status": {"updatedAt": "2026-01-01T12:00:00Z", "observedGeneration": 2}});
+        let change =
+            json!({"status": {"updatedAt": "2026-01-01T12:00:00Z", "observedGeneration": 2}});
         let said = subject.merge(change).await;
         assert_eq!(said.code, Some(0), "{}", said.stderr);
     }
@@ -159,15 +203,30 @@ async fn a_finished_run_can_still_change_elsewhere() {
 #[tokio::test]
 async fn the_observed_generation_never_falls_on_any_kind() {
     for kind in Kind::ALL {
-        let subject = Subject::new(kind, &smallest_spec(kind), json!({"observedGeneration": 7})).await;
+        let subject =
+            Subject::new(kind, &smallest_spec(kind), json!({"observedGeneration": 7})).await;
         let changes = [
-            ("merge", json!({"status": {"observedGeneration": 6}}), "observedGeneration"),
-            ("merge", json!({"status": {"observedGeneration": null}}), "observedGeneration"),
+            (
+                "merge",
+                json!({"status": {"observedGeneration": 6}}),
+                "observedGeneration",
+            ),
+            (
+                "merge",
+                json!({"status": {"observedGeneration": null}}),
+                "observedGeneration",
+            ),
             ("merge", json!({"status": null}), "observedGeneration"),
-            ("json", json!([{"op": "remove", "path": "/status"}]), "observedGeneration"),
+            (
+                "json",
+                json!([{"op": "remove", "path": "/status"}]),
+                "observedGeneration",
+            ),
         ];
         all_refused(&subject, &changes).await;
-        let said = subject.merge(json!({"status": {"observedGeneration": 8}})).await;
+        let said = subject
+            .merge(json!({"status": {"observedGeneration": 8}}))
+            .await;
         assert_eq!(said.code, Some(0), "{}", said.stderr);
     }
 }
@@ -187,7 +246,9 @@ fn smallest_spec(kind: Kind) -> Value {
         Kind::OrchestrationRun => runs()[1].1.clone(),
         Kind::ToolRun => runs()[2].1.clone(),
         Kind::SignalDelivery => json!({"signalRef": named}),
-        Kind::Schedule => json!({"cron": "0 3 * * *", "targetRef": {"kind": "AgentRun", "name": "x"}}),
+        Kind::Schedule => {
+            json!({"cron": "0 3 * * *", "targetRef": {"kind": "AgentRun", "name": "x"}})
+        }
         Kind::Tool
         | Kind::ApprovalPolicy
         | Kind::Budget

@@ -4,6 +4,7 @@ use agents::api::kind::Kind;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, ResourceExt};
 use std::collections::BTreeMap;
+use support::fixtures::repository;
 use support::{crds, lab, namespace};
 
 #[tokio::test]
@@ -33,10 +34,15 @@ async fn the_crds_install_without_a_warning_and_are_established() {
 async fn every_example_is_accepted_with_strict_validation_and_no_warning() {
     crds::install_once().await.unwrap();
     let here = namespace("examples").await.unwrap();
-    let folder = crds::workspace().join("examples");
+    let folder = repository().join("examples");
     let said = here
         .kubectl
-        .run(&["apply", "--validate=strict", "--filename", folder.to_str().unwrap()])
+        .run(&[
+            "apply",
+            "--validate=strict",
+            "--filename",
+            folder.to_str().unwrap(),
+        ])
         .await
         .unwrap();
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
