@@ -13,15 +13,18 @@ fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// All Rust sources below `folder`, with the path relative to the workspace and without the inline test module.
+/// All Rust sources below `folder` but the unit tests, with the path relative to the workspace.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
+            let is_tests = path.file_stem().is_some_and(|stem| stem == "tests");
             if path.is_dir() {
                 folders.push(path);
+            } else if is_tests {
+                continue;
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let name = path.strip_prefix(root()).unwrap().display().to_string();
                 let text = fs::read_to_string(&path).unwrap();

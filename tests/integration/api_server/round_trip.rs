@@ -11,7 +11,7 @@ async fn a_full_object_of_each_kind_comes_back_as_it_was_sent() {
     for kind in Kind::ALL {
         for sent in full(kind).unwrap() {
             let here = namespace("round-trip").await.unwrap();
-            let got = stored(&here, &sent).await;
+            let got = stored(&here, kind, &sent).await;
             assert_eq!(got["spec"], sent["spec"], "spec of {kind}");
             assert_eq!(got["status"], sent["status"], "status of {kind}");
         }
@@ -19,7 +19,7 @@ async fn a_full_object_of_each_kind_comes_back_as_it_was_sent() {
 }
 
 /// Creates the object, writes its status, and reads it back.
-async fn stored(here: &Namespace, sent: &Value) -> Value {
+async fn stored(here: &Namespace, kind: Kind, sent: &Value) -> Value {
     let object = sent.to_string();
     let create: &[&str] = &["create", "--validate=strict", "--filename", "-"];
     let write_status = &[
@@ -29,7 +29,6 @@ async fn stored(here: &Namespace, sent: &Value) -> Value {
         "--filename",
         "-",
     ];
-    let read = &["get", "--filename", "-", "--output", "json"];
     for arguments in [create, write_status] {
         let said = here
             .kubectl
@@ -38,6 +37,9 @@ async fn stored(here: &Namespace, sent: &Value) -> Value {
             .unwrap();
         said.ok().unwrap();
     }
-    let said = here.kubectl.run_with_input(read, &object).await.unwrap();
+    let resource = format!("{}.{}", kind.plural(), kind.group());
+    let name = sent["metadata"]["name"].as_str().unwrap();
+    let read = ["get", &resource, name, "--output", "json"];
+    let said = here.kubectl.run(&read).await.unwrap();
     serde_json::from_str(&said.ok().unwrap()).unwrap()
 }
