@@ -1,6 +1,7 @@
 //! The command line of the `lab` program.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
 use support::lab::state::{LabName, Tier};
 
 /// A real Kubernetes on this machine, built from pinned sources.
@@ -30,7 +31,11 @@ pub(crate) enum Command {
         all: bool,
     },
     /// Show the labs of this user and their parts
-    Status,
+    Status {
+        /// As a JSON list
+        #[arg(long)]
+        json: bool,
+    },
     /// Show the log of a part; without PART, the names of all
     Logs {
         #[command(flatten)]
@@ -48,6 +53,14 @@ pub(crate) enum Command {
     },
     /// Run kubectl against a lab
     Kubectl(Passed),
+    /// Run a command in a lab's network, where pods and services can be reached
+    Exec(Passed),
+    /// Show which tests the last run left out; fails if one is not agreed in tests/left-out.txt
+    LeftOut {
+        /// Before a run: forget what earlier ones left out
+        #[arg(long)]
+        forget: bool,
+    },
     #[command(subcommand, hide = true)]
     Stage(Stage),
 }
@@ -69,6 +82,9 @@ pub(crate) struct Up {
     /// Let pods resolve the names of services (tier 2)
     #[arg(long)]
     pub(crate) dns: bool,
+    /// Build this workspace's programs and bring them in as images localhost/<program>:lab (tier 2)
+    #[arg(long)]
+    pub(crate) images: bool,
     /// Return when it is usable and leave it running
     #[arg(long)]
     pub(crate) detach: bool,
@@ -115,5 +131,17 @@ pub(crate) enum Stage {
         parent: i32,
         #[arg(last = true, required = true)]
         words: Vec<String>,
+    },
+    /// Find out whether namespaces can be made
+    Trial,
+    /// Make the namespaces of a node and wait for its end
+    Namespaces {
+        #[arg(long)]
+        folder: PathBuf,
+    },
+    /// Be process 1 of a node
+    Node {
+        #[arg(long)]
+        folder: PathBuf,
     },
 }

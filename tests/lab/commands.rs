@@ -14,17 +14,22 @@ use support::lab::{
     self, Lab, build,
     control_plane::admin_kubeconfig,
     down,
+    node::{self, inside},
     report::Report,
     stage,
-    state::{Home, LabName, Record, Tier},
+    state::{Home, LabName, Record},
     supervisor, tools, up,
 };
+use support::left_out;
 use tokio::time::sleep;
 
 /// Runs a stage.
 pub(crate) fn stage(stage: &Stage) -> Result<()> {
     match stage {
         Stage::Part { parent, words } => match stage::part(*parent, words)? {},
+        Stage::Trial => inside::trial(),
+        Stage::Namespaces { folder } => inside::namespaces(folder),
+        Stage::Node { folder } => inside::node(folder),
     }
 }
 
@@ -34,10 +39,13 @@ pub(crate) async fn run(command: Command) -> Result<()> {
         Command::Up(up) if up.detach => detach(&up).await,
         Command::Up(up) => start(up).await,
         Command::Down { lab, all } => stop(lab, all).await,
-        Command::Status => status(),
+        Command::Status { json } => status(json),
         Command::Logs { lab, part, follow } => logs(&lab.name, part.as_deref(), follow).await,
         Command::Build { tools } => build_tools(&tools).await,
         Command::Kubectl(passed) => kubectl(&passed).await,
+        Command::Exec(passed) => exec(&passed).await,
+        Command::LeftOut { forget: true } => left_out::forget(),
+        Command::LeftOut { forget: false } => left_out::summary(),
         Command::Stage(other) => stage(&other),
     }
 }
@@ -50,19 +58,17 @@ async fn start(up: Up) -> Result<()> {
         name: up.lab.name,
         tier: up.tier.into(),
         dns: up.dns,
+        images: up.images,
         until_stdin_closes: up.until_stdin_closes,
     };
     up::up(&options).await
 }
 
 async fn detach(up: &Up) -> Result<()> {
-    let wanted: &[&[&str]] = match up.tier.into() {
-        Tier::ControlPlane => &[tools::CONTROL_PLANE],
-        Tier::Node => &[tools::CONTROL_PLANE, tools::NODE],
-    };
-    // Here the person sees how far the build is.
-    build::programs(&wanted.concat(), Report::start()).await?;
-    let record = lab::detach(&up.lab.name, up.tier.into(), up.dns).await?;
+    let mut flags = Vec::new();
+    flags.extend(up.dns.then_some("--dns"));
+    flags.extend(up.images.then_some("--images"));
+    let record = lab::detach(&up.lab.name, up.tier.into(), &flags).await?;
     show(&Home::from_env()?, &record)
 }
 
@@ -90,18 +96,19 @@ async fn build_tools(wanted: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn status() -> Result<()> {
+fn status(json: bool) -> Result<()> {
     let home = Home::from_env()?;
-    let names = home.names()?;
-    if names.is_empty() {
+    let names = home.names()?.into_iter();
+    let records = names
+        .filter_map(|name| home.record(&name).transpose())
+        .collect::<Result<Vec<_>>>()?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&records)?);
+    } else if records.is_empty() {
         println!("no labs");
-    }
-    for name in names {
-        match home.record(&name)? {
-            Some(record) => show(&home, &record)?,
-            None => {
-                println!("lab `{name}`: just being started, or left by a crash (see `lab down`)")
-            }
+    } else {
+        for record in &records {
+            show(&home, record)?;
         }
     }
     home.tidy();
@@ -121,7 +128,11 @@ fn show(home: &Home, record: &Record) -> Result<()> {
         "  API server {}",
         record.server.as_deref().unwrap_or("not yet known")
     );
-    for part in &record.parts {
+    let inside = match &record.node {
+        Some(first) if first.runs()? => node::parts(&folder, first)?,
+        Some(_) | None => Vec::new(),
+    };
+    for part in record.parts.iter().chain(&inside) {
         let state = match part.process.resident_kib() {
             Some(memory) if part.process.runs()? => format!("{} MiB", memory / 1024),
             Some(_) | None => "ended".to_owned(),
@@ -166,8 +177,20 @@ async fn kubectl(passed: &Passed) -> Result<()> {
     let lab = Lab::running(&passed.lab.name).await?;
     let error = process::Command::new(lab.kubectl_program())
         .args(&passed.words)
-        .env("KUBECONFIG", lab.kubeconfig())
-        .env("NO_PROXY", "127.0.0.1")
+        .envs(lab.environment())
         .exec();
     bail!("could not run kubectl: {error}")
+}
+
+async fn exec(passed: &Passed) -> Result<()> {
+    let lab = Lab::running(&passed.lab.name).await?;
+    let environment = lab.enter_network()?;
+    let Some((program, arguments)) = passed.words.split_first() else {
+        bail!("no command was given");
+    };
+    let error = process::Command::new(program)
+        .args(arguments)
+        .envs(environment)
+        .exec();
+    Err(error).with_context(|| format!("could not run {program}"))
 }

@@ -15,7 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct Kubectl {
     program: PathBuf,
-    kubeconfig: PathBuf,
+    environment: Vec<(&'static str, PathBuf)>,
     namespace: Option<String>,
 }
 
@@ -45,11 +45,11 @@ impl Said {
 }
 
 impl Kubectl {
-    /// `program` with the credentials of `kubeconfig`.
-    pub fn new(program: &Path, kubeconfig: &Path) -> Self {
+    /// `program`, with variables that say where the cluster is.
+    pub fn new(program: &Path, environment: Vec<(&'static str, PathBuf)>) -> Self {
         Self {
             program: program.to_owned(),
-            kubeconfig: kubeconfig.to_owned(),
+            environment,
             namespace: None,
         }
     }
@@ -71,8 +71,7 @@ impl Kubectl {
     pub async fn run_with_input(&self, arguments: &[&str], input: &str) -> Result<Said> {
         let mut command = Command::new(&self.program);
         command
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("NO_PROXY", "127.0.0.1,localhost")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

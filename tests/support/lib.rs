@@ -1,8 +1,11 @@
 //! Everything the integration tests and the lab share: a real Kubernetes, waits, captures and runners.
 
+pub mod capture;
 pub mod cluster;
 pub mod crds;
 pub mod fixtures;
+pub mod http;
+pub mod image;
 pub mod kubectl;
 pub mod lab;
 mod namespace;

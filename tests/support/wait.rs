@@ -1,6 +1,6 @@
 //! Waits for the state of a cluster: watches with a deadline that say what they last saw.
 //!
-//! Never sleeps and never polls.
+//! Only [`retry`] polls, for what Kubernetes does not offer to watch.
 
 use anyhow::{Context, Result, bail};
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -10,7 +10,10 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// Between two attempts at something that cannot be watched.
+const RETRY_PERIOD: Duration = Duration::from_millis(25);
 
 /// What can be waited for.
 pub trait Watched:
@@ -116,6 +119,28 @@ fn apply<K: Resource>(
     }
 }
 
+/// Tries something that cannot be watched until it works, and returns what it gave.
+pub async fn retry<T, F: Future<Output = Result<T>>>(
+    what: &str,
+    deadline: Duration,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T> {
+    let end = Instant::now() + deadline;
+    let mut last = None;
+    loop {
+        match timeout_at(end, attempt()).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => last = Some(error),
+            Err(_) => {}
+        }
+        if Instant::now() + RETRY_PERIOD >= end {
+            let seen = last.map_or_else(|| "no answer".to_owned(), |error| format!("{error:#}"));
+            bail!("{what}: not after {deadline:?}; last seen: {seen}");
+        }
+        sleep(RETRY_PERIOD).await;
+    }
+}
+
 /// Follows states until one is enough; failures of the watch itself are retried until the deadline and then told.
 async fn follow<S: Serialize>(
     states: impl Stream<Item = watcher::Result<S>>,
@@ -206,6 +231,25 @@ mod tests {
             seen,
             expected.map(|(complete, names)| (complete, names.to_owned()))
         );
+    }
+
+    #[tokio::test]
+    async fn a_retry_gives_the_first_success_and_tells_the_last_failure() {
+        let mut attempts = 0;
+        let mut attempt = || {
+            attempts += 1;
+            std::future::ready(if attempts == 3 {
+                Ok(attempts)
+            } else {
+                Err(anyhow::anyhow!("no {attempts}"))
+            })
+        };
+        let first = retry("it", Duration::from_secs(5), &mut attempt).await;
+        assert_eq!(first.unwrap(), 3);
+        let error = retry("it", Duration::from_millis(1), &mut attempt)
+            .await
+            .unwrap_err();
+        assert_eq!(error.to_string(), "it: not after 1ms; last seen: no 4");
     }
 
     #[tokio::test]

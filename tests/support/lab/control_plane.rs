@@ -110,7 +110,11 @@ pub fn write_files(layout: &Layout<'_>, node_address: Option<&str>) -> Result<Au
 pub fn steps(layout: &Layout<'_>) -> Result<Vec<Step>> {
     Ok(vec![
         Step::Start(etcd(layout)?),
-        Step::Start(api_server(layout)?.flag("endpoint-reconciler-type", "none")),
+        Step::Start(
+            api_server(layout)?
+                .flag("bind-address", "127.0.0.1")
+                .flag("endpoint-reconciler-type", "none"),
+        ),
         Step::Start(controller_manager(layout)?),
         Step::Await(Readiness::ApiServer(layout.admin())),
         Step::Await(Readiness::Usable(layout.admin())),
@@ -141,7 +145,6 @@ pub(super) fn api_server(layout: &Layout<'_>) -> Result<Part> {
             "etcd-servers",
             format!("http://127.0.0.1:{}", layout.etcd_port),
         )
-        .flag("bind-address", "127.0.0.1")
         .flag("secure-port", layout.api_port)
         .file("tls-cert-file", layout.pki("apiserver.crt"))
         .file("tls-private-key-file", layout.pki("apiserver.key"))

@@ -1,6 +1,9 @@
 //! `lab down`: ends a lab and removes every trace of it, also when `lab up` itself was killed.
 
-use super::state::{Claim, Home, LabName, Record};
+use super::{
+    node,
+    state::{Claim, Home, LabName, Phase, Record},
+};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use std::time::Duration;
@@ -33,13 +36,16 @@ pub async fn down(home: &Home, name: &LabName) -> Result<()> {
     Ok(())
 }
 
-/// Removes the traces of every lab whose `lab up` is gone.
+/// Removes the traces of every lab whose `lab up` is gone, except logs of a start that failed.
 pub async fn sweep(home: &Home) -> Result<()> {
     for name in home.names()? {
-        if let Some(claim) = home.claim(&name)? {
-            clear(claim)
-                .await
-                .with_context(|| format!("could not clear up lab `{name}`"))?;
+        let Some(claim) = home.claim(&name)? else {
+            continue;
+        };
+        let record = claim.record()?;
+        if record.is_none_or(|record| record.phase != Phase::Failed) {
+            let cleared = clear(claim).await;
+            cleared.with_context(|| format!("could not clear up lab `{name}`"))?;
         }
     }
     Ok(())
@@ -66,9 +72,18 @@ async fn order_to_stop(home: &Home, name: &LabName) -> Result<()> {
 /// Ends what the record names and removes the folder.
 async fn clear(claim: Claim) -> Result<()> {
     if let Some(record) = claim.record()? {
-        end_processes(&record).await?;
+        end(&record).await?;
     }
     claim.remove()
+}
+
+/// Ends what a record names and removes what it has outside its folder.
+pub(super) async fn end(record: &Record) -> Result<()> {
+    end_processes(record).await?;
+    match &record.cgroup {
+        Some(cgroup) => node::remove_cgroup(cgroup),
+        None => Ok(()),
+    }
 }
 
 /// The kernel kills parts together with their supervisor; this makes sure and waits until they are gone.

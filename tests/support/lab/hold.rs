@@ -9,9 +9,10 @@ use super::{
 };
 use anyhow::{Context, Result, bail};
 use std::{
-    env,
+    env, io,
     path::PathBuf,
     process::{Child, Command, Stdio},
+    thread,
     time::Duration,
 };
 use tokio::time::{Instant, sleep};
@@ -22,16 +23,19 @@ const START_DEADLINE: Duration = Duration::from_secs(120);
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Starts a lab that lives until `lab down`, and returns when it is usable.
-pub async fn detach(name: &LabName, tier: Tier, dns: bool) -> Result<Record> {
-    let mut command = up(name, tier)?;
-    if dns {
-        command.arg("--dns");
-    }
-    let mut child = command
+///
+/// What it says until then is passed on; `flags` are further flags of `lab up`.
+pub async fn detach(name: &LabName, tier: Tier, flags: &[&str]) -> Result<Record> {
+    let mut child = up(name, tier)?
+        .args(flags)
         .arg("--own-session")
         .stdin(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()?;
+    if let Some(mut said) = child.stderr.take() {
+        // Ends with this process at the latest; the lab does not mind when nobody listens any more.
+        thread::spawn(move || io::copy(&mut said, &mut io::stderr()));
+    }
     usable(name, &mut child).await
 }
 

@@ -2,24 +2,19 @@
 
 use super::process::Readiness;
 use crate::{cluster, wait};
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube::Api;
 use std::{path::Path, time::Duration};
-use tokio::{
-    net::UnixStream,
-    time::{Instant, sleep, timeout},
-};
+use tokio::net::UnixStream;
 
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Between two looks at something that cannot be watched yet.
-const PERIOD: Duration = Duration::from_millis(25);
 
 /// Waits, and says what was reached.
 pub(super) async fn reached(what: &Readiness) -> Result<&'static str> {
     match what {
         Readiness::Socket(path) => {
-            retry("containerd", || async {
+            wait::retry("containerd", DEADLINE, || async {
                 UnixStream::connect(path).await?;
                 Ok(())
             })
@@ -27,7 +22,7 @@ pub(super) async fn reached(what: &Readiness) -> Result<&'static str> {
             Ok("containerd listens")
         }
         Readiness::ApiServer(kubeconfig) => {
-            retry("API server", || answers_ready(kubeconfig)).await?;
+            wait::retry("API server", DEADLINE, || answers_ready(kubeconfig)).await?;
             Ok("API server is ready")
         }
         Readiness::Usable(kubeconfig) => {
@@ -66,19 +61,4 @@ fn takes_pods(node: &Node) -> bool {
     });
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
     ready && taints.is_none_or(Vec::is_empty)
-}
-
-/// Tries until it works.
-async fn retry<F: Future<Output = Result<()>>>(what: &str, attempt: impl Fn() -> F) -> Result<()> {
-    let end = Instant::now() + DEADLINE;
-    loop {
-        // One attempt must not hang past the deadline either.
-        match timeout(DEADLINE, attempt()).await.context("no answer")? {
-            Ok(()) => return Ok(()),
-            Err(error) if Instant::now() >= end => {
-                bail!("{what} is not ready after {DEADLINE:?}; last seen: {error:#}")
-            }
-            Err(_) => sleep(PERIOD).await,
-        }
-    }
 }

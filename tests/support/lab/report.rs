@@ -2,7 +2,10 @@
 //!
 //! Writes to standard error only, so that commands such as `lab kubectl` keep a clean standard output.
 
-use std::time::{Duration, Instant};
+use std::{
+    io::{self, Write},
+    time::{Duration, Instant},
+};
 
 /// A clock and a voice.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +28,9 @@ impl Report {
 
     /// Says one thing.
     pub fn line(&self, text: impl AsRef<str>) {
-        eprintln!("[{:>6.1}s] {}", self.elapsed().as_secs_f64(), text.as_ref());
+        let seconds = self.elapsed().as_secs_f64();
+        // A lab in the background goes on when nobody listens any more.
+        let _ = writeln!(io::stderr(), "[{seconds:>6.1}s] {}", text.as_ref());
     }
 }
 

@@ -102,6 +102,8 @@ pub struct Record {
     pub name: LabName,
     /// What it consists of.
     pub tier: Tier,
+    /// Why it is not what was asked for, if so.
+    pub note: Option<String>,
     /// How far it has come.
     pub phase: Phase,
     /// The `lab up` process.
@@ -110,6 +112,8 @@ pub struct Record {
     pub parts: Vec<PartRecord>,
     /// Process 1 of the node's namespaces.
     pub node: Option<Identity>,
+    /// Name of its control groups.
+    pub cgroup: Option<String>,
     /// Address of the API server on this machine's loopback.
     pub server: Option<String>,
 }
@@ -326,10 +330,12 @@ mod tests {
         let record = Record {
             name: name.clone(),
             tier: Tier::Node,
+            note: None,
             phase: Phase::Starting,
             owner: Identity::of_this_process().unwrap(),
             parts: vec![],
             node: None,
+            cgroup: None,
             server: None,
         };
         claim.write(&record).unwrap();
