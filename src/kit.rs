@@ -1,3 +1,6 @@
 //! Serving: configuration, telemetry, admin endpoint, HTTP, TLS, shutdown and owned tasks. No Kubernetes objects.
 
 pub mod config;
+pub mod readiness;
+pub mod shutdown;
+pub mod tasks;
