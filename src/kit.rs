@@ -5,4 +5,5 @@ pub mod http;
 pub mod readiness;
 pub mod shutdown;
 pub mod tasks;
+pub mod telemetry;
 pub mod tls;

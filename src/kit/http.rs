@@ -7,6 +7,7 @@ mod body;
 mod connection;
 mod guard;
 mod metrics;
+mod trace;
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
@@ -25,6 +26,7 @@ use tower::Service;
 
 pub use body::{BodyError, TextBody, read_body, text};
 pub use metrics::{Metrics, ServerMetrics};
+pub use trace::{RequestSpan, Traced, traced};
 
 use super::{shutdown::Shutdown, tls::ServerTls};
 use connection::{Context, Streams};

@@ -16,6 +16,17 @@ pub struct Flags<S> {
     settings: PhantomData<fn() -> S>,
 }
 
+/// No flag at all.
+impl<S> Default for Flags<S> {
+    fn default() -> Self {
+        Self {
+            given: BTreeMap::new(),
+            print_config: false,
+            settings: PhantomData,
+        }
+    }
+}
+
 /// Settings that were found to be right, and what to say about them.
 #[derive(Debug)]
 pub struct Loaded<S> {
