@@ -1,5 +1,6 @@
 //! Serving: configuration, telemetry, admin endpoint, HTTP, TLS, shutdown and owned tasks. No Kubernetes objects.
 
+pub mod admin;
 pub mod config;
 pub mod http;
 pub mod readiness;
