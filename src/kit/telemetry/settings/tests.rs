@@ -7,7 +7,7 @@ fn read(environment: Environment<'_>) -> Result<OtlpSettings, String> {
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let loaded = Flags::default().resolve(environment.iter().map(own).collect());
     loaded
-        .map(|loaded| loaded.settings)
+        .map(|(settings, _)| settings)
         .map_err(|error| error.to_string())
 }
 
