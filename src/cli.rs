@@ -4,8 +4,11 @@
 
 pub mod crds;
 
+use crate::controller;
+use crate::kit::program;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Control plane for AI-agent runs on Kubernetes.
 #[derive(Debug, Parser)]
@@ -17,6 +20,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Reconcile the kinds until told to end.
+    Controller(controller::Args),
     /// Print the CustomResourceDefinitions of all kinds, or write one file per kind.
     Crds {
         /// Folder to write to; definitions in it that no kind has any more are removed.
@@ -25,21 +30,16 @@ enum Command {
     },
 }
 
-/// A command that could not be carried out.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// `agents crds` failed.
-    #[error(transparent)]
-    Crds(#[from] crds::Error),
-}
-
 /// Carries out what the command line asks for.
-pub fn run(cli: Cli) -> Result<(), Error> {
+pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
-        Command::Crds { output: None } => crds::print(&mut std::io::stdout().lock())?,
-        Command::Crds {
-            output: Some(folder),
-        } => crds::write(&folder)?,
+        Command::Controller(args) => program::block_on(controller::run(args)),
+        Command::Crds { output } => match crds::run(output.as_deref()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                program::explain(&error);
+                ExitCode::FAILURE
+            }
+        },
     }
-    Ok(())
 }

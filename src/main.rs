@@ -2,8 +2,8 @@
 
 use agents::cli::{self, Cli};
 use clap::Parser;
+use std::process::ExitCode;
 
-fn main() -> anyhow::Result<()> {
-    cli::run(Cli::parse())?;
-    Ok(())
+fn main() -> ExitCode {
+    cli::run(Cli::parse())
 }

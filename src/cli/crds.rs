@@ -34,8 +34,16 @@ pub enum Error {
     },
 }
 
+/// Prints the definitions, or writes them to a folder.
+pub fn run(output: Option<&Path>) -> Result<(), Error> {
+    match output {
+        None => print(&mut io::stdout().lock()),
+        Some(folder) => write(folder),
+    }
+}
+
 /// Prints all definitions as one stream of YAML documents. A reader that has seen enough is not an error.
-pub fn print(out: &mut impl Write) -> Result<(), Error> {
+fn print(out: &mut impl Write) -> Result<(), Error> {
     let documents: Vec<String> = Kind::ALL.into_iter().map(text).collect::<Result<_, _>>()?;
     match out.write_all(documents.join("---\n").as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -44,7 +52,7 @@ pub fn print(out: &mut impl Write) -> Result<(), Error> {
 }
 
 /// Writes one file per kind and removes generated files that no kind has any more.
-pub fn write(folder: &Path) -> Result<(), Error> {
+fn write(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(failed("make the folder", folder))?;
     let mut wanted = Vec::new();
     for kind in Kind::ALL {

@@ -1,13 +1,15 @@
 //! Everything the integration tests and the lab share: a real Kubernetes, waits, captures and runners.
 
-pub mod capture;
 pub mod cluster;
 pub mod crds;
+pub mod events;
 pub mod fixtures;
 pub mod http;
 pub mod image;
 pub mod kubectl;
 pub mod lab;
+pub mod left_out;
+pub mod metrics;
 mod namespace;
 pub mod wait;
 
