@@ -10,7 +10,7 @@ PACKAGES := agents agents-webhook agents-sidecar agents-tests
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 ifneq ($(wildcard $(shell cc -print-file-name=libc.a 2>/dev/null)),)
 export CARGO_BUILD_TARGET := $(HOST)
-export CARGO_TARGET_$(shell tr a-z- A-Z_ <<<'$(HOST)')_RUSTFLAGS := -C target-feature=+crt-static
+export RUSTFLAGS := -C target-feature=+crt-static
 endif
 LAB := cargo run --quiet --package agents-tests --bin lab --
 

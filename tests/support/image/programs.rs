@@ -60,11 +60,8 @@ pub async fn build_static(report: Report) -> Result<StaticPrograms> {
         .args(["build", "--quiet", "--workspace", "--target", &target])
         .args(PROGRAMS.iter().flat_map(|name| ["--bin", name]))
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        // The names of functions stay for back traces; everything else would only be copied into the lab.
-        .env(
-            "RUSTFLAGS",
-            "-C target-feature=+crt-static -C strip=debuginfo",
-        )
+        // As in the Makefile, so that one build serves the tests, the images and `make run`.
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let status = timeout(DEADLINE, command.status())
