@@ -4,4 +4,6 @@ pub mod cause;
 pub mod condition;
 pub mod contract;
 pub mod kind;
+pub mod kinds;
 pub mod names;
+pub mod schema;
