@@ -3,7 +3,9 @@
 pub mod cause;
 pub mod condition;
 pub mod contract;
+pub mod custody;
 pub mod kind;
 pub mod kinds;
 pub mod names;
+pub mod phase;
 pub mod schema;
