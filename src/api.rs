@@ -9,3 +9,4 @@ pub mod kinds;
 pub mod names;
 pub mod phase;
 pub mod schema;
+pub mod status;
