@@ -358,7 +358,8 @@ fn each_contradiction_is_named_with_its_place() {
         }
         status
     };
-    let rows: Vec<(&str, Option<Value>, Value, Vec<(&str, &str)>)> = vec![
+    type Places = Vec<(&'static str, &'static str)>;
+    let rows: Vec<(&str, Option<Value>, Value, Places)> = vec![
         ("no change", Some(done.clone()), done.clone(), vec![]),
         (
             "S1 ahead",
