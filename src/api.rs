@@ -11,3 +11,4 @@ pub mod phase;
 pub mod policy;
 pub mod schema;
 pub mod status;
+pub mod validate;

@@ -49,13 +49,22 @@ impl Causes {
 
     /// Notes a fault.
     pub fn add(&mut self, at: &Path<'_>, reason: Reason, message: impl Into<String>) {
-        self.push(Cause::new(at, reason, message));
+        self.keep(|| Cause::new(at, reason, message));
+    }
+
+    /// Notes a fault whose sentence takes some thought, which is saved once enough faults are kept.
+    pub fn add_thought(&mut self, at: &Path<'_>, reason: Reason, message: impl FnOnce() -> String) {
+        self.keep(|| Cause::new(at, reason, message()));
     }
 
     /// Notes a fault that is already put into words.
     pub fn push(&mut self, cause: Cause) {
+        self.keep(|| cause);
+    }
+
+    fn keep(&mut self, cause: impl FnOnce() -> Cause) {
         if self.found.len() < Self::KEPT {
-            self.found.push(cause);
+            self.found.push(cause());
         } else {
             self.beyond += 1;
         }

@@ -92,6 +92,15 @@ impl FieldPath {
     }
 }
 
+impl IntoIterator for FieldPath {
+    type Item = Segment;
+    type IntoIter = std::vec::IntoIter<Segment>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.segments.into_iter()
+    }
+}
+
 impl From<&Path<'_>> for FieldPath {
     fn from(path: &Path<'_>) -> Self {
         let mut segments = Vec::new();

@@ -5,25 +5,22 @@
 /// Longest piece of a given value that a message repeats, in characters.
 const SHOWN_CHARS: usize = 64;
 
-/// Words are similar when at most this share of the longer one had to change.
-const SIMILAR: f64 = 0.6;
+/// Longest word that is compared, in bytes: comparing costs the product of both lengths.
+const COMPARED: usize = 40;
 
-/// The allowed word that was probably meant, ignoring case.
+/// The allowed word that was probably meant, ignoring case: at most a third of it differs.
 pub fn did_you_mean<'a>(given: &str, allowed: &[&'a str]) -> Option<&'a str> {
-    // A value far longer than any word is no slip of the finger, and comparing it would cost its length squared.
-    if given.chars().count() > SHOWN_CHARS {
+    if given.len() > COMPARED {
         return None;
     }
     let given = given.to_lowercase();
     allowed
         .iter()
-        .map(|word| {
-            let likeness = strsim::normalized_damerau_levenshtein(&given, &word.to_lowercase());
-            (*word, likeness)
-        })
-        .filter(|(_, likeness)| *likeness >= SIMILAR)
-        .max_by(|(_, one), (_, other)| one.total_cmp(other))
-        .map(|(word, _)| word)
+        .filter(|word| word.len() <= COMPARED)
+        .map(|word| (strsim::osa_distance(&given, &word.to_lowercase()), *word))
+        .filter(|(slips, word)| slips * 3 <= word.len().max(given.len()))
+        .min_by_key(|(slips, _)| *slips)
+        .map(|(_, word)| word)
 }
 
 /// "`Agnet` is not known; did you mean `Agent`? Allowed: `Agent`, `Tool`."

@@ -7,12 +7,13 @@ mod orchestration;
 mod run;
 
 use crate::api::cause::{FieldPath, Path};
-use crate::api::kinds::agents::version_control_provider::VcsAuth;
+use crate::api::kinds::agents::version_control_provider::{AuthMethod, VcsAuth};
 use crate::api::kinds::shared::{SystemPromptKind, SystemPromptRef, Workload};
 use crate::api::kinds::{
     Agent, ImplementationSource, Memory, SecretBinding, Tool, VersionControlProvider,
 };
 use crate::api::schema::FreeObject;
+use crate::api::validate::{auth_secrets, method_word};
 
 /// A value and the place it enters by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl<'a> Intake<'a> {
     pub fn of_version_control_provider(provider: &VersionControlProvider) -> Self {
         let mut intake = Self::default();
         let auth = SPEC.field("auth");
-        for (block, field, name) in provider.spec.auth.iter().flat_map(auth_secrets) {
+        for (block, field, name) in provider.spec.auth.iter().flat_map(named_auth_secrets) {
             let block = auth.field(block);
             let secret = block.field(field);
             let way = SecretWay::VersionControl { required: true };
@@ -224,24 +225,15 @@ impl<'a> Intake<'a> {
 
 /// The secrets of an authentication: block, field and name. Every block counts, whatever the method: the method can
 /// change later without the secret being looked at again.
-fn auth_secrets(auth: &VcsAuth) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
-    let token = auth
-        .token
-        .as_ref()
-        .and_then(|token| token.secret_ref.as_ref());
-    let app = auth
-        .app
-        .as_ref()
-        .and_then(|app| app.private_key_secret_ref.as_ref());
-    let ssh = auth
-        .ssh
-        .as_ref()
-        .and_then(|ssh| ssh.private_key_secret_ref.as_ref());
-    [
-        ("token", "secretRef", token),
-        ("app", "privateKeySecretRef", app),
-        ("ssh", "privateKeySecretRef", ssh),
-    ]
-    .into_iter()
-    .filter_map(|(block, field, secret)| Some((block, field, secret?.name.as_str())))
+fn named_auth_secrets(auth: &VcsAuth) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
+    auth_secrets(auth)
+        .into_iter()
+        .filter_map(|(method, secret)| {
+            let field = match method {
+                AuthMethod::Token => "secretRef",
+                AuthMethod::App | AuthMethod::Ssh => "privateKeySecretRef",
+                AuthMethod::None => return None,
+            };
+            Some((method_word(method), field, secret?.name.as_str()))
+        })
 }

@@ -1,6 +1,6 @@
 //! What an AgentRun brings in: by itself, through the objects it refers to, and through what the operator adds.
 
-use super::{Intake, SPEC, SecretWay, Surroundings, auth_secrets};
+use super::{Intake, SPEC, SecretWay, Surroundings, named_auth_secrets};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::{AgentRunSpec, RuntimeType, VcsMode};
 use crate::api::policy::Defaults;
@@ -106,7 +106,7 @@ impl<'a> Intake<'a> {
             .vcs
             .filter(|_| !unused)
             .and_then(|vcs| vcs.spec.auth.as_ref());
-        for (_, _, name) in auth.into_iter().flat_map(auth_secrets) {
+        for (_, _, name) in auth.into_iter().flat_map(named_auth_secrets) {
             self.add_secret(
                 &SPEC.field("vcsRef"),
                 name,
