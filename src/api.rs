@@ -3,6 +3,7 @@
 pub mod cause;
 pub mod condition;
 pub mod contract;
+pub mod crd;
 pub mod custody;
 pub mod kind;
 pub mod kinds;

@@ -4,5 +4,7 @@
 //! telemetry; it knows no Kubernetes object. `events` is the one emitter of Kubernetes Events.
 
 pub mod api;
+#[cfg(feature = "controller")]
+pub mod cli;
 pub mod events;
 pub mod kit;

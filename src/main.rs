@@ -1,3 +1,9 @@
 //! The `agents` program.
 
-fn main() {}
+use agents::cli::{self, Cli};
+use clap::Parser;
+
+fn main() -> anyhow::Result<()> {
+    cli::run(Cli::parse())?;
+    Ok(())
+}

@@ -3,7 +3,8 @@
 //! A type says what an object may look like, never whether it makes sense: that is `validate`. Reading is tolerant of
 //! everything that the schema admits. The twelve kinds outside the core group may lack `spec`; it then reads as the
 //! default value of its type (`serde(default)` on the root, behind a `cfg_attr` because the derive of kube takes no
-//! serde attribute by name). Times are `jiff::Timestamp`: the `Time` of k8s-openapi writes whole seconds only, so a
+//! serde attribute by name). Numbers are 64 bits wide even where the schema says int32, because the API server does not
+//! hold them to it. Times are `jiff::Timestamp`: the `Time` of k8s-openapi writes whole seconds only, so a
 //! stored time with a fraction would change when written back, and times that are written once may not change.
 
 pub mod agents;
@@ -45,3 +46,6 @@ pub use signals::signal_delivery::{SignalDelivery, SignalDeliverySpec, SignalDel
 pub use tools::tool::{Tool, ToolSpec, ToolStatus};
 pub use tools::tool_run::{ToolRun, ToolRunSpec, ToolRunStatus};
 pub use workspace::{Workspace, WorkspaceSpec, WorkspaceStatus};
+
+#[cfg(test)]
+mod tests;

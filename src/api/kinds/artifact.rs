@@ -38,7 +38,8 @@ pub struct ArtifactSpec {
 #[serde(rename_all = "camelCase")]
 pub struct Lifecycle {
     /// Days that it is kept.
-    pub ttl_days: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub ttl_days: Option<i64>,
 }
 
 /// What is known about an Artifact.

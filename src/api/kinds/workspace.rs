@@ -32,7 +32,8 @@ pub struct WorkspaceSpec {
     /// Access modes of the claim.
     pub access_modes: Option<Vec<String>>,
     /// Seconds that the workspace is kept.
-    pub ttl_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub ttl_seconds: Option<i64>,
 }
 
 /// What is known about a Workspace.

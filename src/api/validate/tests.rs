@@ -226,3 +226,31 @@ fn a_huge_object_of_tiny_faults_is_told_in_short() {
         Some(Reason::TooManyFaults)
     );
 }
+
+#[test]
+fn every_example_is_without_fault() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let mut checked = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        for object in objects {
+            let kind = Kind::ALL
+                .into_iter()
+                .find(|kind| object["kind"] == kind.as_str());
+            let Some(kind) = kind else { continue };
+            assert_eq!(
+                faults(kind, &object),
+                Vec::<String>::new(),
+                "{}",
+                path.display()
+            );
+            checked += 1;
+        }
+    }
+    assert!(
+        checked >= Kind::ALL.len(),
+        "only {checked} examples were found"
+    );
+}

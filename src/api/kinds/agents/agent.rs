@@ -61,10 +61,12 @@ pub struct Security {
 pub struct AgentDefaults {
     /// Seconds after which a run is stopped; 0 means never.
     #[schemars(range(min = 0))]
-    pub timeout_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub timeout_seconds: Option<i64>,
     /// How often a failed run is tried again.
     #[schemars(range(min = 0))]
-    pub retry_limit: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub retry_limit: Option<i64>,
     /// System prompt as text.
     #[schemars(length(max = 16384))]
     pub system_prompt: Option<String>,

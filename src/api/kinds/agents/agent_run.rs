@@ -59,7 +59,8 @@ pub struct AgentRunSpec {
     pub idempotency_key: Option<String>,
     /// Seconds that the run is kept after its end; 0 keeps it forever.
     #[schemars(range(min = 0))]
-    pub ttl_seconds_after_finished: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub ttl_seconds_after_finished: Option<i64>,
     /// Stop the run and keep its record. Addition of this project.
     pub cancel: Option<bool>,
 }
@@ -123,12 +124,15 @@ pub struct WorkflowStep {
     /// Image, resources and volumes of the pod; replaces those of the run as a whole.
     pub workload: Option<Workload>,
     /// How often a failed step is tried again.
-    pub retries: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub retries: Option<i64>,
     /// Seconds to wait before the next try.
-    pub retry_backoff_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub retry_backoff_seconds: Option<i64>,
     /// Seconds after which the step is stopped; 0 means never.
     #[schemars(range(min = 0))]
-    pub timeout_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub timeout_seconds: Option<i64>,
 }
 
 /// What an agent may do with the repository.
@@ -216,7 +220,8 @@ pub struct WorkflowStepStatus {
     /// Pending, Running, Retrying, Succeeded or Failed.
     pub phase: Option<String>,
     /// Number of the current try; 0 before the first.
-    pub attempt: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub attempt: Option<i64>,
     /// When the step started.
     pub started_at: Option<Timestamp>,
     /// When the step ended.

@@ -120,7 +120,8 @@ pub struct LastWebhook {
     /// What went wrong last.
     pub error: Option<String>,
     /// How often the call was worked on.
-    pub attempts: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub attempts: Option<i64>,
     /// When the call came in.
     pub received_at: Option<Timestamp>,
     /// When the call was last worked on.

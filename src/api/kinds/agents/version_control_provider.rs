@@ -147,7 +147,8 @@ pub struct AppAuth {
     pub private_key_secret_ref: Option<SecretRef>,
     /// Seconds that an issued token lives.
     #[schemars(range(min = 0))]
-    pub token_ttl_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub token_ttl_seconds: Option<i64>,
 }
 
 /// Sign in with an SSH key.

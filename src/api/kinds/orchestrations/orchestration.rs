@@ -58,11 +58,14 @@ pub struct Step {
     /// Values for the step.
     pub with: Option<BTreeMap<String, String>>,
     /// How often a failed step is tried again.
-    pub retries: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub retries: Option<i64>,
     /// Seconds to wait before the next try.
-    pub retry_backoff_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub retry_backoff_seconds: Option<i64>,
     /// Seconds after which the step is stopped.
-    pub timeout_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub timeout_seconds: Option<i64>,
     /// Every other field.
     #[serde(flatten)]
     pub extra: FreeObject,

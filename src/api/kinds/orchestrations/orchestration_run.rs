@@ -76,7 +76,8 @@ pub struct StepStatus {
     /// A sentence for people.
     pub message: Option<String>,
     /// Number of the current try.
-    pub attempt: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub attempt: Option<i64>,
     /// When the step started.
     pub started_at: Option<Timestamp>,
     /// When the step ended.

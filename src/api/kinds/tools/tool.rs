@@ -39,9 +39,11 @@ pub struct ToolSpec {
     /// Directory that the program starts in.
     pub working_dir: Option<String>,
     /// Seconds after which a call is stopped.
-    pub timeout_seconds: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub timeout_seconds: Option<i64>,
     /// Seconds that the Job is kept after its end.
-    pub ttl_seconds_after_finished: Option<i32>,
+    #[schemars(extend("format" = "int32"))]
+    pub ttl_seconds_after_finished: Option<i64>,
 }
 
 /// What is known about a Tool.

@@ -216,7 +216,7 @@ mod tests {
             [
                 "spec.workflow.steps[0].retries OutOfRange: -1 is out of range; use 0 to 1000",
                 "spec.workflow.steps[0].retryBackoffSeconds OutOfRange: 700000 is out of range; use 0 to 604800",
-                "spec.workflow.steps[0].timeoutSeconds OutOfRange: -5 is out of range; use 0 or more",
+                "spec.workflow.steps[0].timeoutSeconds OutOfRange: -5 is out of range; use 0 to 2147483647",
                 "spec.workflow.steps[1].name WorkflowStepMissingName: is blank; give each step a name",
                 "spec.workflow.steps[3].retries OutOfRange: 1001 is out of range; use 0 to 1000",
                 "spec.workflow.steps[3].retryBackoffSeconds OutOfRange: -1 is out of range; use 0 to 604800",
@@ -258,7 +258,7 @@ mod tests {
             })),
             [
                 "spec.systemPromptRef SystemPromptConflict: systemPrompt is set as well; keep one of the two",
-                "spec.ttlSecondsAfterFinished OutOfRange: -1 is out of range; use 0 or more",
+                "spec.ttlSecondsAfterFinished OutOfRange: -1 is out of range; use 0 to 2147483647",
             ]
         );
     }

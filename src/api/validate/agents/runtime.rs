@@ -83,7 +83,7 @@ fn check_pod_settings(causes: &mut Causes, at: &Path<'_>, config: &FreeObject) {
 
 fn check_value(causes: &mut Causes, at: &Path<'_>, name: &str, value: &Value) {
     if NUMBERS.contains(&name) {
-        check_range(causes, at, value.as_f64(), (0.0, Some(f64::from(i32::MAX))));
+        check_range(causes, at, value.as_f64(), (0.0, f64::from(i32::MAX)));
     } else if let Some(text) = value.as_str().filter(|_| NAMES.contains(&name)) {
         check_name(causes, at, text, Form::DnsSubdomain);
     } else if name == "imagePullSecrets" {

@@ -10,9 +10,9 @@ use crate::api::kinds::shared::EnvVar;
 use crate::api::names::Form;
 
 /// Most tries after the first. A failing agent that is tried for ever spends for ever.
-const MOST_RETRIES: i32 = 1000;
+const MOST_RETRIES: i64 = 1000;
 /// Longest pause between tries: a week.
-const LONGEST_BACKOFF: i32 = 604_800;
+const LONGEST_BACKOFF: i64 = 604_800;
 /// Most parameters.
 const MOST_PARAMETERS: usize = 100;
 /// Longest value of a parameter, in bytes.
@@ -23,52 +23,37 @@ pub(in crate::api::validate) fn check_range<T: PartialOrd + Display + Copy>(
     causes: &mut Causes,
     at: &Path<'_>,
     value: Option<T>,
-    (least, most): (T, Option<T>),
+    (least, most): (T, T),
 ) {
-    let Some(value) = value else {
-        return;
-    };
-    if value < least || most.is_some_and(|most| value > most) {
-        let range = match most {
-            Some(most) => format!("use {least} to {most}"),
-            None => format!("use {least} or more"),
-        };
-        causes.add(
-            at,
-            Reason::OutOfRange,
-            format!("{value} is out of range; {range}"),
-        );
+    if let Some(value) = value.filter(|value| *value < least || *value > most) {
+        let message = format!("{value} is out of range; use {least} to {most}");
+        causes.add(at, Reason::OutOfRange, message);
     }
 }
 
-/// A duration or count that may be left out, but not be below zero.
+/// A duration or count that may be left out, but not be below zero, nor more than Kubernetes counts.
 pub(in crate::api::validate) fn check_not_negative(
     causes: &mut Causes,
     at: &Path<'_>,
-    value: Option<i32>,
+    value: Option<i64>,
 ) {
-    check_range(causes, at, value, (0, None));
+    check_range(causes, at, value, (0, i64::from(i32::MAX)));
 }
 
 /// How often, how soon and how long a step is tried.
 pub(in crate::api::validate) fn check_tries(
     causes: &mut Causes,
     at: &Path<'_>,
-    retries: Option<i32>,
-    backoff: Option<i32>,
-    timeout: Option<i32>,
+    retries: Option<i64>,
+    backoff: Option<i64>,
+    timeout: Option<i64>,
 ) {
-    check_range(
-        causes,
-        &at.field("retries"),
-        retries,
-        (0, Some(MOST_RETRIES)),
-    );
+    check_range(causes, &at.field("retries"), retries, (0, MOST_RETRIES));
     check_range(
         causes,
         &at.field("retryBackoffSeconds"),
         backoff,
-        (0, Some(LONGEST_BACKOFF)),
+        (0, LONGEST_BACKOFF),
     );
     check_not_negative(causes, &at.field("timeoutSeconds"), timeout);
 }
