@@ -1,1 +1,6 @@
-//! Integration tests.
+//! The integration tests: one program, a module per area, all against a real Kubernetes.
+
+// Helpers may unwrap as tests do: clippy exempts what is marked as test code.
+#![cfg(test)]
+
+mod kit;
