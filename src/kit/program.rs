@@ -196,18 +196,20 @@ impl Program {
             limits: admin::limits(),
             metrics: http.of("admin"),
         };
+        running.open();
         let service = Admin::new(paths, readiness, registry, profiling);
         tasks.support("admin", |shutdown| async move {
             server.serve(service, shutdown).await;
             Ok(())
         });
-        running.open();
         let ended = tasks
             .run(signals, grace, || running.close("the program is ending"))
             .await;
         match ended {
-            // Someone is in a hurry.
-            Err(ended @ Ended::Forced { .. }) => return Err(ended.into()),
+            Err(ended @ Ended::Forced { .. }) => {
+                telemetry.abandon();
+                return Err(ended.into());
+            }
             Err(ended) => {
                 telemetry.flush(FLUSH).await;
                 return Err(ended.into());

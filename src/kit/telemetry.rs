@@ -10,7 +10,7 @@ mod panics;
 pub mod propagation;
 mod settings;
 
-use std::{error::Error, io, time::Duration};
+use std::{error::Error, io, mem, time::Duration};
 
 use opentelemetry::{
     InstrumentationScope,
@@ -96,6 +96,11 @@ impl Telemetry {
     /// Where the program records the metrics that it pushes.
     pub fn meter(&self) -> Meter {
         self.meters.meter_with_scope(self.scope.clone())
+    }
+
+    /// Lets go of it without sending what is left: someone is in a hurry, and dropping it would flush and block.
+    pub fn abandon(self) {
+        mem::forget(self);
     }
 
     /// Sends what is left, for at most the given time.

@@ -5,5 +5,6 @@
 
 mod api_server;
 mod crds;
+mod kit;
 mod lab;
 mod layers;
