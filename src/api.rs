@@ -3,3 +3,4 @@
 pub mod condition;
 pub mod contract;
 pub mod kind;
+pub mod sanitise;
