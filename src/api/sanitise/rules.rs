@@ -165,7 +165,8 @@ fn header(text: &str, found: &mut Vec<Range<usize>>) {
 fn bearer(text: &str, found: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let lower = text.to_ascii_lowercase();
-    for (scheme, is_credential) in SCHEMES {
+    let schemes: [(_, Judge); 2] = [("bearer", is_no_prose), ("basic", is_encoded)];
+    for (scheme, is_credential) in schemes {
         for (at, _) in lower.match_indices(scheme) {
             let gap = at + scheme.len();
             let start = skip_blanks(bytes, gap);
@@ -181,25 +182,15 @@ fn bearer(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
-const SCHEMES: [(&str, fn(&str) -> bool); 2] = [
-    ("bearer", |value| !is_prose(value)),
-    // "basic" is also an ordinary word, so what follows must look encoded.
-    ("basic", |value| {
-        value.len() >= 8
-            && !is_prose(value)
-            && value
-                .bytes()
-                .any(|b| b == b'=' || b.is_ascii_digit() || b.is_ascii_uppercase())
-    }),
-];
+type Judge = fn(&str) -> bool;
 
-/// Words that people write after the name of a scheme.
-fn is_prose(value: &str) -> bool {
+/// Not one of the words that people write after the name of a scheme.
+fn is_no_prose(value: &str) -> bool {
     let word = value
         .trim_end_matches(['.', ':', ';', ')', ELLIPSIS])
         .to_ascii_lowercase();
     let word = word.strip_suffix('s').unwrap_or(&word);
-    [
+    ![
         "token",
         "auth",
         "authentication",
@@ -208,4 +199,10 @@ fn is_prose(value: &str) -> bool {
         "credential",
     ]
     .contains(&word)
+}
+
+/// "Basic" is also an ordinary word, so what follows must look like base64.
+fn is_encoded(value: &str) -> bool {
+    let is_sign = |b: u8| b == b'=' || b.is_ascii_digit() || b.is_ascii_uppercase();
+    value.len() >= 8 && value.bytes().any(is_sign) && is_no_prose(value)
 }
