@@ -1,6 +1,12 @@
 //! The 19 kinds, the names that cross a process boundary, and the rules that decide: no I/O, no clock, no runtime.
 
+pub mod cause;
 pub mod condition;
 pub mod contract;
+pub mod custody;
 pub mod kind;
+pub mod kinds;
+pub mod names;
+pub mod phase;
 pub mod sanitise;
+pub mod schema;
