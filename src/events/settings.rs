@@ -74,3 +74,55 @@ impl Limits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+    use crate::kit::config::Flags;
+
+    fn load(environment: &[(&str, &str)]) -> Result<Settings, String> {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let environment: BTreeMap<_, _> = environment.iter().map(own).collect();
+        let command = Flags::<Settings>::augment_args(Command::new("program"));
+        let flags = Flags::<Settings>::from_arg_matches(&command.get_matches_from(["program"]));
+        let loaded = flags.expect("flags").resolve(environment);
+        loaded
+            .map(|loaded| loaded.settings)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn events_are_on_by_default_with_a_conservative_limit() {
+        let expected = Settings {
+            enabled: true,
+            per_minute: 10,
+        };
+        assert_eq!(load(&[]), Ok(expected));
+    }
+
+    #[test]
+    fn the_operators_variables_are_obeyed() {
+        let environment = [
+            ("JANGAR_CONTROLLER_EVENTS_ENABLED", "false"),
+            ("JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN", "3"),
+        ];
+        let expected = Settings {
+            enabled: false,
+            per_minute: 3,
+        };
+        assert_eq!(load(&environment), Ok(expected));
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_refused_because_another_switch_turns_events_off() {
+        let error = load(&[("JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN", "0")]).unwrap_err();
+        assert!(
+            error.contains("`0` is not a whole number, from 1 to 600"),
+            "{error}"
+        );
+    }
+}
