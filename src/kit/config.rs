@@ -11,7 +11,7 @@ mod value;
 
 use std::{cmp::Ordering, collections::BTreeMap, fmt};
 
-pub use flags::{Flags, Loaded};
+pub use flags::{Flags, Notes};
 pub use report::{Entry, Origin, Report};
 pub use value::{Millis, Ratio, Value, one_of};
 

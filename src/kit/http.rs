@@ -7,6 +7,7 @@ mod body;
 mod connection;
 mod guard;
 mod metrics;
+mod trace;
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
@@ -25,12 +26,43 @@ use tower::Service;
 
 pub use body::{BodyError, TextBody, read_body, text};
 pub use metrics::{Metrics, ServerMetrics};
+pub use trace::{RequestSpan, Traced, traced};
 
 use super::{shutdown::Shutdown, tls::ServerTls};
 use connection::{Context, Streams};
 
 /// An error of any kind.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A tower service that can be served: every service of ours that takes a request and always answers.
+pub trait HttpService:
+    Service<
+        Request<Incoming>,
+        Response = Response<Self::Answer>,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static
+{
+    /// The body of an answer.
+    type Answer: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+}
+
+impl<S, B> HttpService for S
+where
+    S: Service<
+            Request<Incoming>,
+            Response = Response<B>,
+            Error = Infallible,
+            Future: Send + 'static,
+        > + Clone
+        + Send
+        + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type Answer = B;
+}
 
 /// Longest pause after an accept that failed, e.g. for want of file descriptors.
 const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
@@ -105,20 +137,14 @@ impl Server {
     /// Serves until the shutdown has started, then finishes what is in flight by its deadline and cuts the rest.
     ///
     /// From the announcement on, answers over HTTP/1.1 close their connection, so that clients look elsewhere.
-    pub async fn serve<S, B>(self, service: S, shutdown: Shutdown) -> Drained
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send + 'static,
-        B: Body<Data = Bytes> + Default + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    pub async fn serve(self, service: impl HttpService, shutdown: Shutdown) -> Drained {
         let Self {
             listener,
             transport,
             limits,
             metrics,
         } = self;
+        let name = metrics.server;
         let streams = Streams {
             tracker: TaskTracker::new(),
             cut: CancellationToken::new(),
@@ -152,11 +178,16 @@ impl Server {
             }
         };
         drop(acceptor);
-        drain(connections, streams, deadline).await
+        drain(name, connections, streams, deadline).await
     }
 }
 
-async fn drain(mut connections: JoinSet<()>, streams: Streams, deadline: Instant) -> Drained {
+async fn drain(
+    server: &'static str,
+    mut connections: JoinSet<()>,
+    streams: Streams,
+    deadline: Instant,
+) -> Drained {
     let finished = async { while connections.join_next().await.is_some() {} };
     // What ran out of time is in the sets, which are looked at next.
     drop(timeout_at(deadline, finished).await);
@@ -167,6 +198,10 @@ async fn drain(mut connections: JoinSet<()>, streams: Streams, deadline: Instant
     connections.shutdown().await;
     streams.tracker.close();
     streams.tracker.wait().await;
+    match drained.cut {
+        0 => tracing::info!(server, "Drained"),
+        cut => tracing::warn!(server, cut, "Connections cut, the time to drain is over"),
+    }
     drained
 }
 

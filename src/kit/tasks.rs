@@ -31,7 +31,7 @@ type TaskResult = Result<(), Box<dyn Error + Send + Sync>>;
 /// How long the end of a program may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grace {
-    /// Time between not being ready any more and taking nothing new.
+    /// Time between not being ready any more and taking nothing new, after SIGTERM.
     pub linger: Duration,
     /// Time to finish what is in flight.
     pub drain: Duration,
@@ -121,7 +121,7 @@ impl Tasks {
         let cause = tokio::select! {
             signal = next_signal(signals.as_mut()) => {
                 tracing::info!(%signal, "Shutdown announced");
-                Ok(())
+                Ok(signal)
             }
             ended = self.unasked_end() => Err(ended),
         };
@@ -133,17 +133,20 @@ impl Tasks {
         }
     }
 
-    async fn end(&mut self, cause: Result<(), Ended>, grace: Grace) -> Result<(), Ended> {
+    async fn end(&mut self, cause: Result<Signal, Ended>, grace: Grace) -> Result<(), Ended> {
         let Self { work, support } = self;
         work.trigger.announce();
         support.trigger.announce();
         let cause = match cause {
-            Ok(()) => tokio::select! {
+            Ok(Signal::Terminate) => tokio::select! {
                 () = sleep(grace.linger) => Ok(()),
                 ended = unasked_end(work, support) => Err(ended),
             },
+            // Someone at a terminal, for whom no load balancer has to be waited for.
+            Ok(Signal::Interrupt) => Ok(()),
             Err(ended) => Err(ended),
         };
+        tracing::info!(drain = ?grace.drain, "Draining");
         let worked = work.end(Instant::now() + grace.drain).await;
         let supported = support.end(Instant::now() + SUPPORT_DEADLINE).await;
         cause.and(worked).and(supported)

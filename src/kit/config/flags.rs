@@ -1,6 +1,6 @@
 //! The command line of a program: one flag per setting, none of them typed yet, so that all problems are found at once.
 
-use std::{collections::BTreeMap, marker::PhantomData};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -9,64 +9,68 @@ use super::{ConfigError, Entry, Inputs, Report, Settings, describe, read, typo};
 const PRINT_CONFIG: &str = "print-config";
 
 /// The flags that stand for the settings of `S`; flatten it into a clap command.
-#[derive(Clone, Debug)]
 pub struct Flags<S> {
     given: BTreeMap<String, String>,
     print_config: bool,
     settings: PhantomData<fn() -> S>,
 }
 
-/// Settings that were found to be right, and what to say about them.
-#[derive(Debug)]
-pub struct Loaded<S> {
-    /// The settings.
-    pub settings: S,
+/// Names only, since values may be secret.
+impl<S> fmt::Debug for Flags<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.given.keys()).finish()
+    }
+}
+
+/// No flag at all.
+impl<S> Default for Flags<S> {
+    fn default() -> Self {
+        Self {
+            given: BTreeMap::new(),
+            print_config: false,
+            settings: PhantomData,
+        }
+    }
+}
+
+/// What to say about settings that were found to be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notes {
     /// Every setting with its value and origin.
     pub report: Report,
     /// Sentences about variables that look like a setting misspelt.
     pub warnings: Vec<String>,
-    /// Whether the program should only print the report.
-    pub print_config: bool,
 }
 
 impl<S: Settings> Flags<S> {
     /// The settings from these flags and the environment of the process.
     ///
     /// With `--print-config` they are printed instead and there is nothing more to do.
-    pub fn load(self) -> Result<Option<Loaded<S>>, ConfigError> {
+    pub fn load(self) -> Result<Option<(S, Notes)>, ConfigError> {
         let environment = std::env::vars_os()
             .map(|(name, value)| {
                 let name = name.to_string_lossy().into_owned();
                 (name, value.to_string_lossy().into_owned())
             })
             .collect();
-        let loaded = self.resolve(environment)?;
-        if loaded.print_config {
-            print!("{}", loaded.report);
+        let print_config = self.print_config;
+        let (settings, notes) = self.resolve(environment)?;
+        if print_config {
+            print!("{}", notes.report);
             return Ok(None);
         }
-        Ok(Some(loaded))
+        Ok(Some((settings, notes)))
     }
 
     /// The settings from these flags and the given environment.
-    pub fn resolve(self, environment: BTreeMap<String, String>) -> Result<Loaded<S>, ConfigError> {
-        let Self {
-            given,
-            print_config,
-            settings: _,
-        } = self;
+    pub fn resolve(self, environment: BTreeMap<String, String>) -> Result<(S, Notes), ConfigError> {
         let inputs = Inputs {
-            flags: given,
+            flags: self.given,
             environment,
         };
         let (settings, report) = read(&inputs)?;
         let warnings = typo::suspects(&report.entries, &inputs.environment);
-        Ok(Loaded {
-            settings,
-            report,
-            warnings,
-            print_config,
-        })
+        Ok((settings, Notes { report, warnings }))
     }
 }
 

@@ -57,7 +57,7 @@ fn flags(line: &str) -> Flags<Sample> {
     Flags::from_arg_matches(&matches).expect("flags")
 }
 
-fn load(line: &str, environment: &[(&str, &str)]) -> Result<Loaded<Sample>, String> {
+fn load(line: &str, environment: &[(&str, &str)]) -> Result<(Sample, Notes), String> {
     let loaded = flags(line).resolve(map(environment));
     loaded.map_err(|error| error.to_string())
 }
@@ -70,9 +70,9 @@ fn a_flag_wins_over_the_environment_and_that_over_the_default() {
         ("JANGAR_WORKERS", "8"),
         ("AGENTS_LISTEN", ""),
     ];
-    let loaded = load("--workers 16 --profile", &environment).expect("settings");
+    let (sample, notes) = load("--workers 16 --profile", &environment).expect("settings");
     assert_eq!(
-        loaded.settings,
+        sample,
         Sample {
             listen: "127.0.0.1:80".parse().expect("an address"),
             drain: Duration::from_secs(300),
@@ -82,7 +82,7 @@ fn a_flag_wins_over_the_environment_and_that_over_the_default() {
             names: vec!["a".to_owned(), "b".to_owned()],
         }
     );
-    let origins: Vec<_> = loaded
+    let origins: Vec<_> = notes
         .report
         .entries
         .iter()
@@ -141,8 +141,7 @@ fn a_secret_is_neither_printed_nor_repeated_in_an_error() {
 #[test]
 fn print_config_shows_value_and_origin_of_every_setting() {
     let environment = [("AGENTS_NAMES", "a"), ("AGENTS_TOKEN", "s3cret")];
-    let loaded = load("--print-config --drain 5s", &environment).expect("settings");
-    assert!(loaded.print_config);
+    let (_, notes) = load("--print-config --drain 5s", &environment).expect("settings");
     let expected = "\
 AGENTS_LISTEN=127.0.0.1:80  # default
 AGENTS_DRAIN=5s             # --drain
@@ -151,9 +150,9 @@ AGENTS_PROFILE=no           # default
 AGENTS_TOKEN=(secret)       # environment
 AGENTS_NAMES=a              # environment
 ";
-    assert_eq!(loaded.report.to_string(), expected);
+    assert_eq!(notes.report.to_string(), expected);
     let changed = ["AGENTS_DRAIN=5s", "AGENTS_TOKEN=(secret)", "AGENTS_NAMES=a"];
-    assert_eq!(loaded.report.changed(), changed);
+    assert_eq!(notes.report.changed(), changed);
 }
 
 #[test]
@@ -166,9 +165,9 @@ fn a_variable_that_is_almost_a_setting_is_pointed_out() {
         ("AGENTS_PORT_8080_TCP_ADDR", "10.0.0.1"),
         ("OTHER_DRAIN", "5s"),
     ];
-    let loaded = load("", &environment).expect("settings");
+    let (_, notes) = load("", &environment).expect("settings");
     assert_eq!(
-        loaded.warnings,
+        notes.warnings,
         [
             "AGENTS_DRIAN is no setting of this program; did you mean AGENTS_DRAIN?",
             "JANGAR_WORKER is no setting of this program; did you mean JANGAR_WORKERS?",

@@ -2,13 +2,8 @@
 
 use std::{convert::Infallible, future::Future, pin::pin, task::Poll};
 
-use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Version, header};
-use hyper::{
-    body::{Body, Incoming},
-    rt::Executor,
-    service::service_fn,
-};
+use hyper::{body::Incoming, rt::Executor, service::service_fn};
 use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -16,10 +11,10 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tower::{Service, ServiceExt};
+use tower::ServiceExt;
 
 use super::{
-    BoxError, Limits, ServerMetrics, Transport,
+    HttpService, Limits, ServerMetrics, Transport,
     activity::{Activity, Waiting, Watched},
     metrics::Close,
 };
@@ -53,14 +48,7 @@ where
 }
 
 /// Serves one connection to its end.
-pub(super) async fn run<S, B>(context: &Context, stream: TcpStream, service: S)
-where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+pub(super) async fn run(context: &Context, stream: TcpStream, service: impl HttpService) {
     let open = context.metrics.open();
     // Answers are small and complete: waiting for more to send would only delay them.
     drop(stream.set_nodelay(true));
@@ -79,14 +67,9 @@ where
 }
 
 /// HTTP over a stream of bytes.
-async fn converse<T, S, B>(context: &Context, stream: T, service: S) -> Close
+async fn converse<T>(context: &Context, stream: T, service: impl HttpService) -> Close
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
 {
     let activity = Activity::opened();
     let answers = service_fn({
@@ -135,15 +118,12 @@ where
     .await
 }
 
-async fn answer<S, B>(
+async fn answer<S: HttpService>(
     request: Request<Incoming>,
     service: S,
     activity: Activity,
     shutdown: Shutdown,
-) -> Result<Response<B>, Infallible>
-where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-{
+) -> Result<Response<S::Answer>, Infallible> {
     let version = request.version();
     let _in_flight = activity.begin(version);
     let mut response = service.oneshot(request).await?;

@@ -1,18 +1,16 @@
 //! What every request is protected by, whatever the service does: a deadline, and a net under panics.
 
-use std::{any::Any, convert::Infallible, future::Future, time::Duration};
+use std::{any::Any, time::Duration};
 
-use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use hyper::body::{Body, Incoming};
-use tower::{Service, ServiceBuilder};
+use http::{Response, StatusCode};
+use tower::ServiceBuilder;
 use tower_http::{
     catch_panic::{CatchPanicLayer, ResponseForPanic},
     timeout::TimeoutLayer,
 };
 
 use super::{
-    BoxError, ServerMetrics,
+    HttpService, ServerMetrics,
     body::{TextBody, text},
     metrics::Failure,
 };
@@ -21,25 +19,11 @@ use super::{
 const DEADLINE: StatusCode = StatusCode::GATEWAY_TIMEOUT;
 
 /// The service behind its guards.
-pub(super) fn guarded<S, B>(
-    service: S,
+pub(super) fn guarded(
+    service: impl HttpService,
     deadline: Duration,
     metrics: ServerMetrics,
-) -> impl Service<
-    Request<Incoming>,
-    Response = Response<impl Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static>,
-    Error = Infallible,
-    Future = impl Future + Send + 'static,
-> + Clone
-+ Send
-+ 'static
-where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: Body<Data = Bytes> + Default + Send + 'static,
-    B::Error: Into<BoxError>,
-{
+) -> impl HttpService {
     let panics = PanicAnswer {
         metrics: metrics.clone(),
     };
@@ -50,8 +34,8 @@ where
             }
             response
         })
-        .layer(CatchPanicLayer::custom(panics))
         .layer(TimeoutLayer::with_status_code(DEADLINE, deadline))
+        .layer(CatchPanicLayer::custom(panics))
         .service(service)
 }
 

@@ -66,7 +66,7 @@ impl Metrics {
 /// Metrics of one HTTP server.
 #[derive(Clone, Debug)]
 pub struct ServerMetrics {
-    server: &'static str,
+    pub(super) server: &'static str,
     connections: Gauge,
     pub(super) accept_errors: Counter,
     closed: Family<CloseLabels, Counter>,
