@@ -8,5 +8,7 @@ pub mod kind;
 pub mod kinds;
 pub mod names;
 pub mod phase;
+pub mod policy;
 pub mod sanitise;
 pub mod schema;
+pub mod status;
