@@ -1,1 +1,3 @@
-//! Integration tests.
+//! The integration tests: one program, a module per area, all against a real Kubernetes.
+
+mod lab;

@@ -1,1 +1,14 @@
-//! Test support.
+//! Everything the integration tests and the lab share: a real Kubernetes, waits, captures and runners.
+
+pub mod cluster;
+pub mod events;
+pub mod http;
+pub mod image;
+pub mod kubectl;
+pub mod lab;
+pub mod left_out;
+pub mod metrics;
+mod namespace;
+pub mod wait;
+
+pub use namespace::{Namespace, namespace, namespace_in};

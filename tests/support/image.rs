@@ -1,0 +1,70 @@
+//! Container images made of static programs, without any registry or container tool.
+//!
+//! The same files always give the same bytes, so importing an image again changes nothing.
+
+mod archive;
+mod programs;
+
+pub use programs::{StaticPrograms, build_static};
+
+use anyhow::{Context, Result};
+use std::{
+    fs::{self, File},
+    io::BufWriter,
+    path::{Path, PathBuf},
+};
+
+/// What goes into an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    name: String,
+    entrypoint: Vec<String>,
+    files: Vec<(String, PathBuf)>,
+}
+
+impl Image {
+    /// An image called `name` (such as `localhost/agents:1`) that runs `program`, a static binary of this machine.
+    pub fn of_program(name: &str, program: &Path) -> Result<Self> {
+        let file = program.file_name().and_then(|file| file.to_str());
+        let inside = format!(
+            "/{}",
+            file.with_context(|| format!("{} is no program", program.display()))?
+        );
+        Ok(Self {
+            name: name.to_owned(),
+            entrypoint: vec![inside.clone()],
+            files: vec![(inside, program.to_owned())],
+        })
+    }
+
+    /// Adds arguments that every container of the image starts with.
+    pub fn with_arguments<I: IntoIterator<Item: Into<String>>>(mut self, arguments: I) -> Self {
+        self.entrypoint
+            .extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds a file of this machine under an absolute path of the image.
+    pub fn with_file(mut self, inside: &str, outside: &Path) -> Self {
+        self.files.push((inside.to_owned(), outside.to_owned()));
+        self
+    }
+
+    /// The name to use in a pod.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes the image as an OCI archive.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let mut files = Vec::new();
+        for (inside, outside) in &self.files {
+            let content = fs::read(outside)
+                .with_context(|| format!("could not read {}", outside.display()))?;
+            files.push((inside.as_str(), content));
+        }
+        let file =
+            File::create(path).with_context(|| format!("could not write {}", path.display()))?;
+        archive::write(BufWriter::new(file), &self.name, &self.entrypoint, &files)
+    }
+}

@@ -1,0 +1,106 @@
+//! Runs `kubectl` against a lab and keeps what it said.
+
+use anyhow::{Context, Result, bail};
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
+
+/// No command of a test takes longer.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// `kubectl` for one cluster, optionally in one namespace.
+#[derive(Clone, Debug)]
+pub struct Kubectl {
+    program: PathBuf,
+    environment: Vec<(&'static str, PathBuf)>,
+    namespace: Option<String>,
+}
+
+/// What a command said and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Said {
+    /// Standard output of a command that must have succeeded.
+    pub fn ok(self) -> Result<String> {
+        match self.code {
+            Some(0) => Ok(self.stdout),
+            Some(_) | None => bail!(
+                "kubectl ended with {:?} and said: {}",
+                self.code,
+                self.stderr.trim()
+            ),
+        }
+    }
+}
+
+impl Kubectl {
+    /// `program`, with variables that say where the cluster is.
+    pub fn new(program: &Path, environment: Vec<(&'static str, PathBuf)>) -> Self {
+        Self {
+            program: program.to_owned(),
+            environment,
+            namespace: None,
+        }
+    }
+
+    /// The same, in a namespace.
+    pub fn in_namespace(&self, namespace: &str) -> Self {
+        Self {
+            namespace: Some(namespace.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// Runs a command.
+    pub async fn run(&self, arguments: &[&str]) -> Result<Said> {
+        self.run_with_input(arguments, "").await
+    }
+
+    /// Runs a command with text on its standard input, as for `apply -f -`.
+    pub async fn run_with_input(&self, arguments: &[&str], input: &str) -> Result<Said> {
+        let mut command = Command::new(&self.program);
+        command
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(namespace) = &self.namespace {
+            command.args(["--namespace", namespace]);
+        }
+        let mut child = command
+            .args(arguments)
+            .spawn()
+            .with_context(|| format!("could not run {}", self.program.display()))?;
+        let mut stdin = child
+            .stdin
+            .take()
+            .context("kubectl has no standard input")?;
+        let output = timeout(DEADLINE, async {
+            let feed = async {
+                // A command that does not read its input closes it, which is its right.
+                let _ = stdin.write_all(input.as_bytes()).await;
+                drop(stdin);
+            };
+            tokio::join!(feed, child.wait_with_output()).1
+        })
+        .await
+        .with_context(|| format!("`kubectl {}` took over {DEADLINE:?}", arguments.join(" ")))??;
+        Ok(Said {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout)?,
+            stderr: String::from_utf8(output.stderr)?,
+        })
+    }
+}

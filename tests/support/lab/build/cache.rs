@@ -1,0 +1,99 @@
+//! The folder of built programs: names from content, one builder at a time.
+
+use super::{Recipe, Report};
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+use std::{
+    env,
+    fs::{self, File, OpenOptions, TryLockError},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+const SCRATCH: &str = "building-";
+
+/// Built programs of this user.
+pub(super) struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// `$LAB_CACHE`, else `$XDG_CACHE_HOME/agents-lab`, else `~/.cache/agents-lab`.
+    pub(super) fn from_env() -> Result<Self> {
+        let set = |name| {
+            env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let root = set("LAB_CACHE")
+            .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("agents-lab")))
+            .or_else(|| set("HOME").map(|home| home.join(".cache/agents-lab")))
+            .context("set LAB_CACHE to a folder for the built programs: neither XDG_CACHE_HOME nor HOME is set")?;
+        let root = std::path::absolute(root)?;
+        fs::create_dir_all(&root).with_context(|| format!("could not make {}", root.display()))?;
+        Ok(Self { root })
+    }
+
+    /// The folder of what a recipe makes, named after all that goes into it.
+    pub(super) fn folder(&self, recipe: &Recipe, pins: &Path, version: &str) -> Result<PathBuf> {
+        let mut sources: Vec<PathBuf> = fs::read_dir(pins)
+            .with_context(|| format!("could not read {}", pins.display()))?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<_, _>>()?;
+        sources.sort();
+        let mut hash = Sha256::new();
+        for source in sources {
+            let content = fs::read(&source)?;
+            hash.update(source.file_name().unwrap_or_default().as_encoded_bytes());
+            hash.update((content.len() as u64).to_le_bytes());
+            hash.update(content);
+        }
+        hash.update(format!(
+            "{}\n{}\n{}\n{version}",
+            recipe.cgo, recipe.tags, recipe.ldflags
+        ));
+        let digest = format!("{:x}", hash.finalize());
+        Ok(self
+            .root
+            .join(format!("{}-{}", recipe.folder, &digest[..16])))
+    }
+
+    /// A folder on the same file system to build into, so that the finished file can be renamed into place.
+    pub(super) fn scratch(&self) -> Result<TempDir> {
+        Ok(tempfile::Builder::new()
+            .prefix(SCRATCH)
+            .tempdir_in(&self.root)?)
+    }
+
+    /// Waits until no other lab builds. What a killed builder left behind is removed.
+    pub(super) async fn lock(&self, report: Report) -> Result<File> {
+        let path = self.root.join("lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
+        let mut told = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !told {
+                report.line("another lab is building; waiting for it");
+                told = true;
+            }
+            sleep(Duration::from_millis(200)).await;
+        }
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(file)
+    }
+}

@@ -1,0 +1,157 @@
+//! Whether this machine can run a node, and the few Debian packages that takes.
+
+use super::cgroup::Hierarchies;
+use crate::lab::{build, report::Report};
+use anyhow::{Context, Result, bail};
+use std::{env, fs, path::Path, process::Stdio, time::Duration};
+use tokio::{process::Command, time::timeout};
+
+const INSTALL_DEADLINE: Duration = Duration::from_secs(600);
+
+/// Something the node needs from the system, and the Debian package that has it.
+struct Need {
+    what: &'static str,
+    package: &'static str,
+    is_there: fn() -> bool,
+    /// Needed only to compile runc.
+    to_build: bool,
+}
+
+const NEEDS: &[Need] = &[
+    Need {
+        what: "nft",
+        package: "nftables",
+        is_there: || in_path("nft"),
+        to_build: false,
+    },
+    Need {
+        what: "ip",
+        package: "iproute2",
+        is_there: || in_path("ip"),
+        to_build: false,
+    },
+    Need {
+        what: "gcc",
+        package: "gcc",
+        is_there: || in_path("gcc"),
+        to_build: true,
+    },
+    Need {
+        what: "the C library's headers",
+        package: "libc6-dev",
+        is_there: || Path::new("/usr/include/stdlib.h").exists(),
+        to_build: true,
+    },
+    Need {
+        what: "pkg-config",
+        package: "pkg-config",
+        is_there: || in_path("pkg-config"),
+        to_build: true,
+    },
+    Need {
+        what: "libseccomp's headers",
+        package: "libseccomp-dev",
+        is_there: || Path::new("/usr/include/seccomp.h").exists(),
+        to_build: true,
+    },
+];
+
+/// Why this machine cannot run a node, if so. Installs missing packages where that is possible.
+pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
+    if let Some(reason) = lasting_obstacle().await? {
+        return Ok(Some(reason));
+    }
+    let runc_is_built = build::is_built("runc").await?;
+    let missing: Vec<&Need> = NEEDS
+        .iter()
+        .filter(|need| !need.to_build || !runc_is_built)
+        .filter(|need| !(need.is_there)())
+        .collect();
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    let what: Vec<&str> = missing.iter().map(|need| need.what).collect();
+    if !in_path("apt-get") {
+        return Ok(Some(format!(
+            "{} not found; install them with the system's package manager (on Debian: {})",
+            what.join(", "),
+            packages.join(" ")
+        )));
+    }
+    report.line(format!(
+        "installing the Debian packages {}",
+        packages.join(", ")
+    ));
+    match install(&packages).await {
+        Ok(()) => Ok(None),
+        Err(error) => Ok(Some(format!(
+            "{} not found, and {error:#}",
+            what.join(", ")
+        ))),
+    }
+}
+
+/// What no package can mend.
+async fn lasting_obstacle() -> Result<Option<String>> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Some("it needs Linux".to_owned()));
+    }
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(Some("it needs root".to_owned()));
+    }
+    if !fs::read_to_string("/proc/filesystems")?.contains("\toverlay\n") {
+        return Ok(Some("the kernel has no overlay file system".to_owned()));
+    }
+    if !Path::new("/dev/kmsg").exists() {
+        return Ok(Some("there is no /dev/kmsg".to_owned()));
+    }
+    if let Some(reason) = Hierarchies::of_this_machine()?.obstacle() {
+        return Ok(Some(reason));
+    }
+    let trial = Command::new("/proc/self/exe")
+        .args(["stage", "trial"])
+        .output();
+    let trial = timeout(Duration::from_secs(10), trial).await??;
+    Ok((!trial.status.success()).then(|| {
+        let said = String::from_utf8_lossy(&trial.stderr);
+        format!("namespaces cannot be made: {}", said.trim())
+    }))
+}
+
+async fn install(packages: &[&str]) -> Result<()> {
+    let words = ["install", "--yes", "--quiet", "--no-install-recommends"];
+    let install = [&words[..], packages].concat();
+    // Without package lists, as on a fresh machine, the first attempt fails.
+    if apt_get(&install).await.is_err() {
+        apt_get(&["update", "--quiet"]).await?;
+        apt_get(&install).await?;
+    }
+    Ok(())
+}
+
+async fn apt_get(words: &[&str]) -> Result<()> {
+    let output = Command::new("apt-get")
+        .args(words)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = timeout(INSTALL_DEADLINE, output)
+        .await
+        .context("apt-get takes too long")??;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.trim().lines().last().unwrap_or_default().to_owned();
+        bail!("`apt-get {}` failed: {last}", words.join(" "));
+    }
+    Ok(())
+}
+
+fn in_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/sbin", "/sbin"].map(Into::into);
+    env::split_paths(&path)
+        .chain(system)
+        .any(|folder| folder.join(program).is_file())
+}

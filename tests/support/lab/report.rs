@@ -1,0 +1,59 @@
+//! What the lab tells the person who started it: one line per fact, with the time since the start.
+//!
+//! Writes to standard error only, so that commands such as `lab kubectl` keep a clean standard output.
+
+use std::{
+    io::{self, Write},
+    time::{Duration, Instant},
+};
+
+/// A clock and a voice.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    started: Instant,
+}
+
+impl Report {
+    /// Starts the clock.
+    pub fn start() -> Self {
+        Self {
+            started: Instant::now(),
+        }
+    }
+
+    /// Time since the clock was started.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Says one thing.
+    pub fn line(&self, text: impl AsRef<str>) {
+        let seconds = self.elapsed().as_secs_f64();
+        // A lab in the background goes on when nobody listens any more.
+        let _ = writeln!(io::stderr(), "[{seconds:>6.1}s] {}", text.as_ref());
+    }
+}
+
+/// A duration as people say it: `4.2 s`, `95 s`, `6 min 10 s`.
+pub fn spoken(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        10..120 => format!("{seconds} s"),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_spoken_in_the_unit_people_would_use() {
+        let spoken_of = |millis| spoken(Duration::from_millis(millis));
+        assert_eq!(
+            [4_200, 95_000, 370_000].map(spoken_of),
+            ["4.2 s", "95 s", "6 min 10 s"]
+        );
+    }
+}

@@ -1,0 +1,313 @@
+//! The catalogue of Go programs the lab can build, each pinned by `tests/tools/<folder>/go.mod` and `go.sum`.
+//!
+//! Knows names, packages and flags only; [`super::build`] runs the compiler.
+
+use anyhow::{Result, bail};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+/// Kubernetes and its version as the programs themselves report it; without these flags they claim v0.0.0.
+const KUBERNETES_FLAGS: &str = "-s -w \
+    -X k8s.io/component-base/version.gitVersion=v1.35.4 \
+    -X k8s.io/component-base/version.gitMajor=1 \
+    -X k8s.io/component-base/version.gitMinor=35 \
+    -X k8s.io/client-go/pkg/version.gitVersion=v1.35.4";
+const CONTAINERD_FLAGS: &str =
+    "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.2.9";
+/// Helm 3 takes the Kubernetes version it renders for from these; without them it is 1.20.
+const HELM3_FLAGS: &str = "-s -w \
+    -X helm.sh/helm/v3/internal/version.version=v3.22.0 \
+    -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 \
+    -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=35 \
+    -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor=1 \
+    -X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=35";
+const PLAIN_FLAGS: &str = "-s -w";
+
+/// Programs that are compiled together: one module, one set of flags.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// Folder below `tests/tools`.
+    pub folder: &'static str,
+    /// Whether C is linked in.
+    pub cgo: bool,
+    /// Build tags.
+    pub tags: &'static str,
+    /// Linker flags.
+    pub ldflags: &'static str,
+    /// How long all of it takes on two cores with nothing cached.
+    pub usual: Duration,
+    /// What comes out.
+    pub tools: &'static [Tool],
+}
+
+/// One program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// Its name in the cache and in `lab build NAME`.
+    pub name: &'static str,
+    /// The Go package of its main function.
+    pub package: &'static str,
+}
+
+const fn tool(name: &'static str, package: &'static str) -> Tool {
+    Tool { name, package }
+}
+
+const fn recipe(folder: &'static str, usual_seconds: u64, tools: &'static [Tool]) -> Recipe {
+    Recipe {
+        folder,
+        cgo: false,
+        tags: "",
+        ldflags: PLAIN_FLAGS,
+        usual: Duration::from_secs(usual_seconds),
+        tools,
+    }
+}
+
+/// Everything that can be built.
+pub static RECIPES: &[Recipe] = &[
+    Recipe {
+        ldflags: KUBERNETES_FLAGS,
+        ..recipe(
+            "kubernetes",
+            420,
+            &[
+                tool("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+                tool(
+                    "kube-controller-manager",
+                    "k8s.io/kubernetes/cmd/kube-controller-manager",
+                ),
+                tool("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+                tool("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+                tool("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+                tool("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
+            ],
+        )
+    },
+    recipe("etcd", 40, &[tool("etcd", "go.etcd.io/etcd/server/v3")]),
+    Recipe {
+        ldflags: CONTAINERD_FLAGS,
+        ..recipe(
+            "node-runtime",
+            90,
+            &[
+                tool(
+                    "containerd",
+                    "github.com/containerd/containerd/v2/cmd/containerd",
+                ),
+                tool(
+                    "containerd-shim-runc-v2",
+                    "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+                ),
+                tool("ctr", "github.com/containerd/containerd/v2/cmd/ctr"),
+                tool(
+                    "bridge",
+                    "github.com/containernetworking/plugins/plugins/main/bridge",
+                ),
+                tool(
+                    "loopback",
+                    "github.com/containernetworking/plugins/plugins/main/loopback",
+                ),
+                tool(
+                    "host-local",
+                    "github.com/containernetworking/plugins/plugins/ipam/host-local",
+                ),
+            ],
+        )
+    },
+    Recipe {
+        cgo: true,
+        tags: "seccomp,netgo,osusergo",
+        ldflags: "-s -w -extldflags -static",
+        ..recipe(
+            "node-runtime",
+            20,
+            &[tool("runc", "github.com/opencontainers/runc")],
+        )
+    },
+    recipe("pause", 5, &[tool("pause", ".")]),
+    recipe("coredns", 60, &[tool("coredns", ".")]),
+    recipe("helm4", 120, &[tool("helm", "helm.sh/helm/v4/cmd/helm")]),
+    Recipe {
+        ldflags: HELM3_FLAGS,
+        ..recipe("helm3", 120, &[tool("helm3", "helm.sh/helm/v3/cmd/helm")])
+    },
+    Recipe {
+        // Drops the cloud vendors' service discovery and with it half of the compile time.
+        tags: "remove_all_sd,enable_kubernetes_sd,enable_dns_sd",
+        ..recipe(
+            "prometheus",
+            140,
+            &[
+                tool(
+                    "prometheus",
+                    "github.com/prometheus/prometheus/cmd/prometheus",
+                ),
+                tool("promtool", "github.com/prometheus/prometheus/cmd/promtool"),
+            ],
+        )
+    },
+    recipe(
+        "kubeconform",
+        20,
+        &[tool(
+            "kubeconform",
+            "github.com/yannh/kubeconform/cmd/kubeconform",
+        )],
+    ),
+    recipe(
+        "argo-rollouts",
+        150,
+        &[
+            tool(
+                "rollouts-controller",
+                "github.com/argoproj/argo-rollouts/cmd/rollouts-controller",
+            ),
+            tool(
+                "kubectl-argo-rollouts",
+                "github.com/argoproj/argo-rollouts/cmd/kubectl-argo-rollouts",
+            ),
+        ],
+    ),
+    recipe("cert-manager", 95, &[tool("cert-manager", ".")]),
+    recipe(
+        "telemetrygen",
+        30,
+        &[tool(
+            "telemetrygen",
+            "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen",
+        )],
+    ),
+    recipe(
+        "pint",
+        40,
+        &[tool("pint", "github.com/cloudflare/pint/cmd/pint")],
+    ),
+    recipe(
+        "helm-unittest",
+        30,
+        &[tool(
+            "helm-unittest",
+            "github.com/helm-unittest/helm-unittest/cmd/helm-unittest",
+        )],
+    ),
+];
+
+/// The programs of tier 1, and `kubectl`.
+pub const CONTROL_PLANE: &[&str] = &[
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kubectl",
+    "etcd",
+];
+
+/// What tier 2 needs besides.
+pub const NODE: &[&str] = &[
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "containerd",
+    "containerd-shim-runc-v2",
+    "ctr",
+    "bridge",
+    "loopback",
+    "host-local",
+    "runc",
+    "pause",
+];
+
+/// Replaces the names of groups (`control-plane`, `node`) by their members and refuses unknown names.
+pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
+    let mut names = Vec::new();
+    for word in wanted {
+        match word.as_str() {
+            "control-plane" => names.extend(CONTROL_PLANE),
+            "node" => names.extend(NODE),
+            name => match all_tools().find(|known| known.name == name) {
+                Some(known) => names.push(known.name),
+                None => bail!(
+                    "there is no tool `{name}`; known are the groups control-plane and node, and {}",
+                    all_tools()
+                        .map(|known| known.name)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+            },
+        }
+    }
+    names.dedup();
+    Ok(names)
+}
+
+fn all_tools() -> impl Iterator<Item = &'static Tool> {
+    RECIPES.iter().flat_map(|recipe| recipe.tools)
+}
+
+/// Where the asked-for programs are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Programs(pub BTreeMap<&'static str, PathBuf>);
+
+impl Programs {
+    /// The file of one program.
+    pub fn path(&self, name: &str) -> Result<&PathBuf> {
+        match self.0.get(name) {
+            Some(path) => Ok(path),
+            None => bail!("`{name}` was not asked to be built"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    fn pins() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tools"))
+    }
+
+    #[test]
+    fn every_recipe_has_its_pins_and_every_pin_its_recipe() {
+        let with_recipe: BTreeSet<String> = RECIPES.iter().map(|r| r.folder.to_owned()).collect();
+        let with_pins: BTreeSet<String> = fs::read_dir(pins())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert_eq!(with_recipe, with_pins);
+    }
+
+    #[test]
+    fn every_foreign_package_is_a_tool_of_its_module() {
+        for recipe in RECIPES {
+            let manifest = fs::read_to_string(pins().join(recipe.folder).join("go.mod")).unwrap();
+            for tool in recipe.tools.iter().filter(|tool| tool.package != ".") {
+                let declared = manifest
+                    .lines()
+                    .any(|line| line.trim().trim_start_matches("tool ") == tool.package);
+                assert!(
+                    declared,
+                    "{}/go.mod lacks tool {}",
+                    recipe.folder, tool.package
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_groups_name_known_tools() {
+        let names: Vec<_> = all_tools().map(|tool| tool.name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        let groups = ["control-plane".to_owned(), "node".to_owned()];
+        for name in expand(&groups).unwrap() {
+            assert!(names.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_tool_is_refused_with_the_list_of_known_ones() {
+        let error = expand(&["kubectll".to_owned()]).unwrap_err().to_string();
+        assert!(
+            error.contains("`kubectll`") && error.contains("kubectl, "),
+            "{error}"
+        );
+    }
+}

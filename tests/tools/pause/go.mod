@@ -1,0 +1,3 @@
+module agents.proompteng.ai/tests/tools/pause
+
+go 1.25.0
