@@ -35,13 +35,16 @@ const ELLIPSIS: char = '…';
 /// its shape. Takes time in proportion to the text. Doing it twice changes nothing.
 pub fn sanitise(text: &str, known: &Secrets, limit: usize) -> String {
     let window = &text[..floor_char_boundary(text, MAX_INPUT)];
-    let mut clean = mask(window, known);
+    let mut clean = replace(window, find(window, known));
     if window.len() < text.len() {
         drop_unfinished_tail(&mut clean, known.longest());
     }
     clean = printable(&clean);
     for _ in 0..MAX_ROUNDS {
-        let again = mask(&clean, known);
+        if clean == window {
+            break; // nothing was found in it, and nothing has changed since
+        }
+        let again = replace(&clean, find(&clean, known));
         if again == clean {
             break;
         }
@@ -50,10 +53,10 @@ pub fn sanitise(text: &str, known: &Secrets, limit: usize) -> String {
     cut(clean, limit)
 }
 
-fn mask(text: &str, known: &Secrets) -> String {
+fn find(text: &str, known: &Secrets) -> Vec<Range<usize>> {
     let mut found = rules::find_all(text);
     known.find(text, &mut found);
-    replace(text, found)
+    found
 }
 
 /// Puts one mask in place of every range or group of ranges that touch.

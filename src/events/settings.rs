@@ -91,7 +91,7 @@ mod tests {
         let flags = Flags::<Settings>::from_arg_matches(&command.get_matches_from(["program"]));
         let loaded = flags.expect("flags").resolve(environment);
         loaded
-            .map(|loaded| loaded.settings)
+            .map(|(settings, _)| settings)
             .map_err(|error| error.to_string())
     }
 

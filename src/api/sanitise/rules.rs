@@ -15,13 +15,14 @@ pub(super) use random::is_token;
 
 type Rule = fn(&str, &mut Vec<Range<usize>>);
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     pem,
     url,
     userinfo,
     header,
     bearer,
     keyed::values,
+    keyed::flags,
     token::shapes,
     random::tokens,
 ];
@@ -43,16 +44,19 @@ pub(super) fn token_around(bytes: &[u8], Range { start, end }: Range<usize>) -> 
 
 /// Ends a word that holds an address or a value: white space, quotes, angle brackets.
 fn ends_word(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte.is_ascii_control() || b"\"'`<>\\".contains(&byte)
+    matches!(
+        byte,
+        0..=b' ' | 0x7f | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\'
+    )
 }
 
 /// The parts of a text between bytes that end a word.
-fn words(text: &str, ends: fn(u8) -> bool) -> impl Iterator<Item = Range<usize>> {
+fn words(text: &str, ends: impl Fn(u8) -> bool) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {
         let start = run_until(bytes, at, |b| !ends(b));
-        at = run_until(bytes, start, ends);
+        at = run_until(bytes, start, &ends);
         (start < at).then_some(start..at)
     })
 }

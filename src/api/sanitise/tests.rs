@@ -282,6 +282,8 @@ fn hostile_texts_take_time_in_proportion() {
         "-----BEGIN",
         "-----END",
         "--token ",
+        "--",
+        "-- ",
         "value=",
         "\"",
         "\\",

@@ -47,23 +47,35 @@ const WEAK: [&str; 10] = [
 pub(super) fn values(text: &str, found: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let mut covered = 0;
-    for (at, separator) in text.match_indices(['=', ':', ' ']) {
+    for (at, separator) in text.match_indices(['=', ':']) {
         if at < covered {
             continue;
         }
-        let is_flag = separator == " ";
-        let Some(name) = name_before(bytes, at, is_flag) else {
+        let Some(name) = name_before(bytes, at) else {
             continue;
         };
-        let is_data =
-            separator == "=" || is_flag || name.quoted || is_variable(&bytes[name.range.clone()]);
-        if !name_is_secret(bytes, name.range, is_data) {
-            continue;
-        }
-        let value = skip_blanks(bytes, at + 1);
-        if let Some(range) = value_at(text, value) {
+        let is_data = separator == "=" || name.quoted || is_variable(&bytes[name.range.clone()]);
+        if name_is_secret(bytes, name.range, is_data)
+            && let Some(range) = value_at(text, skip_blanks(bytes, at + 1))
+        {
             covered = range.end;
             found.push(range);
+        }
+    }
+}
+
+/// `--token abc`: a blank instead of a sign.
+pub(super) fn flags(text: &str, found: &mut Vec<Range<usize>>) {
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    for (at, _) in text.match_indices("--") {
+        if at < end {
+            continue;
+        }
+        end = run_until(bytes, at, |b| !is_name(b));
+        let value = skip_blanks(bytes, end);
+        if end < value && ends_like_secret(&folded(&bytes[at..end]), true) {
+            found.extend(value_at(text, value));
         }
     }
 }
@@ -85,28 +97,24 @@ struct Name {
     quoted: bool,
 }
 
-/// The name that ends before `separator`; a flag's name starts with two dashes and stands right before the blank.
-fn name_before(bytes: &[u8], separator: usize, is_flag: bool) -> Option<Name> {
+/// The name that ends before the separator.
+fn name_before(bytes: &[u8], separator: usize) -> Option<Name> {
     let mut end = separator;
-    if !is_flag {
-        while end > 0 && bytes[end - 1] == b' ' && separator - end < 2 {
-            end -= 1;
-        }
-    }
-    let quoted = end > 0 && matches!(bytes[end - 1], b'"' | b'\'');
-    while end > 0 && matches!(bytes[end - 1], b'"' | b'\'' | b'\\') && separator - end < 4 {
+    while end > 0 && bytes[end - 1] == b' ' && separator - end < 2 {
         end -= 1;
     }
-    let is_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
-    let length = bytes[..end]
-        .iter()
-        .rev()
-        .take(NAME_TAIL)
-        .take_while(is_name)
-        .count();
+    let quoted = end > 0 && matches!(bytes[end - 1], b'"' | b'\'');
+    while end > 0 && is_quote(bytes[end - 1]) && separator - end < 4 {
+        end -= 1;
+    }
+    let tail = bytes[..end].iter().rev().take(NAME_TAIL);
+    let length = tail.take_while(|b| is_name(**b)).count();
     let range = end - length..end;
-    let usable = length > 0 && (!is_flag || bytes[range.clone()].starts_with(b"--"));
-    usable.then_some(Name { range, quoted })
+    (length > 0).then_some(Name { range, quoted })
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 fn name_is_secret(bytes: &[u8], range: Range<usize>, is_data: bool) -> bool {
@@ -115,7 +123,7 @@ fn name_is_secret(bytes: &[u8], range: Range<usize>, is_data: bool) -> bool {
         // An entry of an environment: {"name": "DB_PASSWORD", "value": "..."}.
         let gap = bytes[..range.start].iter().rev().take(8);
         let before = range.start - gap.take_while(|b| !b.is_ascii_alphanumeric()).count();
-        return name_before(bytes, before, false).is_some_and(|name| {
+        return name_before(bytes, before).is_some_and(|name| {
             is_variable(&bytes[name.range.clone()])
                 && ends_like_secret(&folded(&bytes[name.range]), true)
         });

@@ -11,13 +11,16 @@ const LONGEST_NAME: usize = 256;
 
 /// A byte of base64 in either alphabet; names and paths without dots are made of the same.
 pub(in super::super) fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-+/=".contains(&byte)
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'=')
 }
 
 pub(super) fn tokens(text: &str, found: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     for range in words(text, |b| !is_token(b)) {
         let token = &bytes[range.clone()];
+        if token.len() < SHORTEST {
+            continue;
+        }
         let is_known = is_digest(&bytes[..range.start], token) || is_uuid(token);
         if token.len() > LONGEST_NAME || (!is_known && is_random(token)) {
             found.push(range);

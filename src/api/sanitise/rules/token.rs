@@ -74,9 +74,11 @@ struct Candidate {
 /// What begins at `start` with the mark of an issuer and is long enough.
 fn credential_at(text: &str, start: usize) -> Option<Candidate> {
     let bytes = text.as_bytes();
-    let (prefix, least) = SHAPES
-        .iter()
-        .find(|(prefix, _)| text[start..].starts_with(prefix))?;
+    let rest = &bytes[start..];
+    let begins = |prefix: &str| {
+        rest.first() == prefix.as_bytes().first() && rest.starts_with(prefix.as_bytes())
+    };
+    let (prefix, least) = SHAPES.iter().find(|(prefix, _)| begins(prefix))?;
     let body = start + prefix.len();
     let end = run_until(bytes, body, |b| {
         !b.is_ascii_alphanumeric() && !b"_-.+/=~".contains(&b)
