@@ -75,3 +75,21 @@ pub mod port {
     /// OTLP over HTTP into the sidecar.
     pub const OTLP_HTTP: u16 = 4318;
 }
+
+/// Environment variables of the operators.
+pub mod env {
+    /// Whether Events are emitted.
+    pub const EVENTS_ENABLED: &str = "JANGAR_CONTROLLER_EVENTS_ENABLED";
+    /// Most Event writes about one object in a minute.
+    pub const EVENTS_RATE_LIMIT_PER_MIN: &str = "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN";
+}
+
+/// `reportingController` of the Events that each program emits.
+pub mod reporter {
+    /// The reconcilers.
+    pub const CONTROLLER: &str = "agents.proompteng.ai/controller";
+    /// The admission webhook.
+    pub const WEBHOOK: &str = "agents.proompteng.ai/webhook";
+    /// The sidecar.
+    pub const SIDECAR: &str = "agents.proompteng.ai/sidecar";
+}

@@ -5,6 +5,7 @@
 
 mod api_server;
 mod crds;
+mod events;
 mod kit;
 mod lab;
 mod layers;
