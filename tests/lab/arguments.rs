@@ -94,6 +94,10 @@ pub(crate) struct Up {
     /// Return when it is usable and leave it running
     #[arg(long)]
     pub(crate) detach: bool,
+    /// Command to run once the lab is usable, with KUBECONFIG, LAB_NAME, LAB_TIER and kubectl in its PATH;
+    /// the lab stops if it fails and stays otherwise
+    #[arg(last = true, conflicts_with = "detach")]
+    pub(crate) command: Vec<String>,
     /// Stop when standard input, a pipe, is closed
     #[arg(long, hide = true)]
     pub(crate) until_stdin_closes: bool,

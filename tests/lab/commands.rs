@@ -12,14 +12,15 @@ use std::{
     time::Duration,
 };
 use support::lab::{
-    self, Lab, build,
+    self, Lab,
     control_plane::admin_kubeconfig,
     down,
     node::{self, inside},
+    process::{stage, supervisor},
     report::Report,
-    stage,
-    state::{Home, LabName, Record},
-    supervisor, tools, up,
+    state::{Home, LabName, Phase, Record},
+    tools::{self, build},
+    up,
 };
 use support::left_out;
 use tokio::time::sleep;
@@ -37,7 +38,7 @@ pub(crate) fn stage(stage: &Stage) -> Result<()> {
 /// Runs any other command.
 pub(crate) async fn run(command: Command) -> Result<()> {
     match command {
-        Command::Up(up) if up.detach => detach(&up).await,
+        Command::Up(up) if up.detach && !lab::use_existing_cluster() => detach(&up).await,
         Command::Up(up) => start(up).await,
         Command::Tour { name } => tour::tour(&name).await,
         Command::Down { lab, all } => stop(lab, all).await,
@@ -53,6 +54,19 @@ pub(crate) async fn run(command: Command) -> Result<()> {
 }
 
 async fn start(up: Up) -> Result<()> {
+    if lab::use_existing_cluster() {
+        let version = lab::shared()
+            .await?
+            .client()
+            .await?
+            .apiserver_version()
+            .await?;
+        eprintln!(
+            "nothing is started: LAB_USE_EXISTING_CLUSTER=1, and the cluster of KUBECONFIG answers ({})",
+            version.git_version
+        );
+        return Ok(());
+    }
     if up.own_session {
         nix::unistd::setsid().context("could not leave the terminal's session")?;
     }
@@ -61,6 +75,7 @@ async fn start(up: Up) -> Result<()> {
         tier: up.tier.into(),
         dns: up.dns,
         images: up.images,
+        command: up.command,
         until_stdin_closes: up.until_stdin_closes,
     };
     up::up(&options).await
@@ -119,10 +134,13 @@ fn status(json: bool) -> Result<()> {
 
 fn show(home: &Home, record: &Record) -> Result<()> {
     let folder = home.folder(&record.name);
-    let state = if record.owner.runs()? {
-        format!("{:?}", record.phase)
-    } else {
-        "not running, to be cleared by `lab down`".to_owned()
+    let runs = record.owner.runs()?;
+    let state = match record.phase {
+        Phase::Failed => "did not start; its logs are kept until `lab down`".to_owned(),
+        phase @ (Phase::Building | Phase::Starting | Phase::Ready) if runs => format!("{phase:?}"),
+        Phase::Building | Phase::Starting | Phase::Ready => {
+            "was killed; `lab down` clears it up".to_owned()
+        }
     };
     println!("lab `{}`, {}: {state}", record.name, record.tier);
     println!("  KUBECONFIG={}", admin_kubeconfig(&folder).display());

@@ -7,9 +7,20 @@ mod tour;
 use anyhow::Result;
 use arguments::{Arguments, Command};
 use clap::Parser;
+use std::{io::Write, process::ExitCode};
 
-fn main() -> Result<()> {
-    let command = Arguments::parse().command;
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody may listen any more.
+            let _ = writeln!(std::io::stderr(), "lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
     if let Command::Stage(stage) = &command {
         // A stage changes what its process is, which must happen before there are threads.
         return commands::stage(stage);

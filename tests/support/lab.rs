@@ -2,20 +2,15 @@
 //!
 //! [`shared`] is what nearly every test wants; the modules below are the machinery, which the `lab` program drives.
 
-pub mod build;
 pub mod control_plane;
 pub mod down;
 mod hold;
 pub mod node;
 pub mod pki;
 pub mod process;
-mod readiness;
 pub mod relay;
 pub mod report;
-mod session;
-pub mod stage;
 pub mod state;
-pub mod supervisor;
 pub mod tools;
 pub mod up;
 
@@ -135,7 +130,7 @@ impl Lab {
             .prefix("image-")
             .tempfile_in(folder)?;
         image.write(archive.path())?;
-        let programs = build::programs(&["ctr"], Report::start()).await?;
+        let programs = tools::build::programs(&["ctr"], Report::start()).await?;
         let import = Command::new(programs.path("ctr")?)
             .args(node::import_words(
                 &node::containerd_socket(first),
@@ -245,7 +240,7 @@ async fn existing() -> Result<Lab> {
 }
 
 async fn kubectl_program() -> Result<PathBuf> {
-    let programs = build::programs(&["kubectl"], Report::start()).await?;
+    let programs = tools::build::programs(&["kubectl"], Report::start()).await?;
     programs.path("kubectl").cloned()
 }
 

@@ -14,6 +14,7 @@ use support::{
     lab::{
         Lab, own_name,
         process::Identity,
+        report::measured,
         state::{Home, LabName, Tier},
     },
     wait,
@@ -25,6 +26,7 @@ pub(super) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 const GONE: Duration = Duration::from_secs(30);
 
+/// What to look for after the end of a lab.
 pub(super) fn suspect(
     lab: &Lab,
     interfaces: std::collections::BTreeSet<String>,
@@ -37,31 +39,40 @@ pub(super) fn suspect(
     ))
 }
 
+/// Holds a start against its limit. Other tests use the same few processors, so the best of three counts.
+pub(super) async fn in_under<F: Future<Output = Result<Duration>>>(
+    limit: Duration,
+    start: impl Fn() -> F,
+) -> Result<()> {
+    let mut took = Vec::new();
+    while took.len() < 3 {
+        took.push(start().await?);
+        if took.iter().any(|took| *took < limit) {
+            return Ok(());
+        }
+    }
+    anyhow::bail!("not in under {limit:?} but in {took:?}")
+}
+
 #[tokio::test]
 async fn a_control_plane_is_usable_in_under_8_seconds_and_leaves_nothing_behind() -> Result<()> {
     let _turn = ONE_AT_A_TIME.lock().await;
     let before = interfaces()?;
-    let mut took = Vec::new();
-    // Other tests use the same few processors; the lab's own speed shows in its best start.
-    while took.len() < 3 && took.iter().all(|took| *took >= Duration::from_secs(8)) {
+    in_under(Duration::from_secs(8), || async {
         let started = Instant::now();
         let lab = Lab::start(&own_name("speed")?, Tier::ControlPlane).await?;
-        took.push(started.elapsed());
+        let usable = started.elapsed();
         let suspect = suspect(&lab, before.clone())?;
-        let stopped = Instant::now();
+        let stopping = Instant::now();
         drop(lab);
-        println!(
-            "tier 1: usable after {:.1?}, stopped after {:.1?}",
-            took[took.len() - 1],
-            stopped.elapsed()
-        );
+        let stopped = stopping.elapsed();
+        measured(format!(
+            "tier 1: usable after {usable:.1?}, stopped after {stopped:.1?}"
+        ));
         assert_eq!(suspect.traces()?, Vec::<String>::new());
-    }
-    assert!(
-        took.iter().any(|took| *took < Duration::from_secs(8)),
-        "{took:?}"
-    );
-    Ok(())
+        Ok(usable)
+    })
+    .await
 }
 
 #[tokio::test]

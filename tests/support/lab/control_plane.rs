@@ -115,8 +115,9 @@ pub fn steps(layout: &Layout<'_>) -> Result<Vec<Step>> {
                 .flag("bind-address", "127.0.0.1")
                 .flag("endpoint-reconciler-type", "none"),
         ),
-        Step::Start(controller_manager(layout)?),
+        // Ends itself when the API server is not there within ten seconds, which a busy machine may not manage.
         Step::Await(Readiness::ApiServer(layout.admin())),
+        Step::Start(controller_manager(layout)?),
         Step::Await(Readiness::Usable(layout.admin())),
     ])
 }

@@ -4,8 +4,8 @@
 //! the pipe when this process is gone, also after a panic or `kill -9`, and the lab then stops by itself and clears up.
 
 use super::{
+    process::supervisor,
     state::{Home, LabName, Phase, Record, Tier},
-    supervisor,
 };
 use anyhow::{Context, Result, bail};
 use std::{
@@ -18,7 +18,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 /// From the end of the build to a usable lab.
-const START_DEADLINE: Duration = Duration::from_secs(120);
+const START_DEADLINE: Duration = Duration::from_secs(300);
 /// Between two looks at the lab's record.
 const PERIOD: Duration = Duration::from_millis(20);
 

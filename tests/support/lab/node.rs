@@ -32,6 +32,8 @@ use tokio::time::{Instant, sleep};
 /// Ports inside the namespaces, where nobody else is.
 pub(super) const ETCD_PORT: u16 = 2379;
 pub(super) const API_PORT: u16 = 6443;
+/// The kernel takes socket paths of 107 bytes; the kubelet's longest adds 40 to the folder.
+const LONGEST_FOLDER: usize = 64;
 /// How long the namespaces may take to appear.
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -53,6 +55,13 @@ pub(super) fn remove_cgroup(name: &str) -> Result<()> {
 /// Writes all that the node reads, and says how to start it and who signs for it.
 pub(super) fn prepare(layout: &Layout<'_>, cgroup: &str, dns: bool) -> Result<(Part, Authority)> {
     let folder = layout.folder;
+    let length = folder.as_os_str().len();
+    if length > LONGEST_FOLDER {
+        bail!(
+            "{} is too long for the sockets in it; set LAB_STATE to a shorter path",
+            folder.display()
+        );
+    }
     let pause = folder.join("pause.tar");
     Image::of_program(files::PAUSE_IMAGE, layout.programs.path("pause")?)?.write(&pause)?;
     let authority = control_plane::write_files(layout, Some(files::NODE_ADDRESS))?;

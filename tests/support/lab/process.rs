@@ -1,6 +1,10 @@
 //! Processes as values: what a part of the lab runs, and who a running process is.
 //!
-//! Runs nothing; [`super::supervisor`] does.
+//! Runs nothing itself; [`supervisor`] does.
+
+mod readiness;
+pub mod stage;
+pub mod supervisor;
 
 use anyhow::{Context, Result, anyhow};
 use nix::{

@@ -11,6 +11,7 @@ use std::{
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
     started: Instant,
+    quiet: bool,
 }
 
 impl Report {
@@ -18,12 +19,25 @@ impl Report {
     pub fn start() -> Self {
         Self {
             started: Instant::now(),
+            quiet: false,
         }
+    }
+
+    /// The same, but silent about milestones: for labs that nobody watches.
+    pub fn quiet(self, quiet: bool) -> Self {
+        Self { quiet, ..self }
     }
 
     /// Time since the clock was started.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// Says how far something has come.
+    pub fn milestone(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            self.line(text);
+        }
     }
 
     /// Says one thing.
@@ -32,6 +46,11 @@ impl Report {
         // A lab in the background goes on when nobody listens any more.
         let _ = writeln!(io::stderr(), "[{seconds:>6.1}s] {}", text.as_ref());
     }
+}
+
+/// Says what a test measured, past the capture of its output.
+pub fn measured(text: impl AsRef<str>) {
+    let _ = writeln!(io::stderr(), "measured: {}", text.as_ref());
 }
 
 /// A duration as people say it: `4.2 s`, `95 s`, `6 min 10 s`.

@@ -1,6 +1,8 @@
 //! The catalogue of Go programs the lab can build, each pinned by `tests/tools/<folder>/go.mod` and `go.sum`.
 //!
-//! Knows names, packages and flags only; [`super::build`] runs the compiler.
+//! Knows names, packages and flags only; [`build`] runs the compiler.
+
+pub mod build;
 
 use anyhow::{Result, bail};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};

@@ -1,12 +1,14 @@
 //! `lab up`: from nothing to a usable cluster, then stay until told to stop, then leave nothing behind.
 
+mod session;
+
 use super::{
     down,
     report::Report,
-    session::Session,
     state::{Claim, Home, LabName, Tier},
 };
 use anyhow::{Context, Result, bail};
+use session::Session;
 use std::{io, os::fd::AsFd, time::Duration};
 use tokio::{
     io::AsyncReadExt,
@@ -26,13 +28,15 @@ pub struct Options {
     pub dns: bool,
     /// Whether this workspace's programs are brought in as images (tier 2).
     pub images: bool,
+    /// A command to run once the lab is usable; none if empty. The lab stops if it fails and stays otherwise.
+    pub command: Vec<String>,
     /// End when standard input, which must be a pipe, is closed: whoever holds the other end has gone.
     pub until_stdin_closes: bool,
 }
 
 /// Starts a lab and returns when it was stopped.
 pub async fn up(options: &Options) -> Result<()> {
-    let report = Report::start();
+    let report = Report::start().quiet(options.until_stdin_closes);
     let mut stop = Stop::listen(options)?;
     let home = Home::from_env()?;
     down::sweep(&home).await?;
@@ -44,7 +48,7 @@ pub async fn up(options: &Options) -> Result<()> {
     let ended = match started {
         Ok(true) => tokio::select! {
             () = stop.asked() => Ok(()),
-            error = session.breaks() => Err(error),
+            error = session.stay(options) => Err(error),
         },
         Ok(false) => Ok(()),
         Err(error) => {
@@ -54,7 +58,10 @@ pub async fn up(options: &Options) -> Result<()> {
     };
     session.end().await?;
     home.tidy();
-    report.line("stopped; nothing is left");
+    report.line(format!(
+        "lab `{}` is stopped; nothing is left",
+        options.name
+    ));
     ended
 }
 

@@ -3,7 +3,10 @@
 //! Runs in the `lab` program's stages `namespaces` and `node`, never in the process a person started.
 
 use super::plan::Plan;
-use crate::lab::{process::Identity, report::Report, supervisor::Supervisor};
+use crate::lab::{
+    process::{Identity, supervisor::Supervisor},
+    report::Report,
+};
 use anyhow::{Context, Result, bail};
 use nix::{
     mount::{MsFlags, mount},

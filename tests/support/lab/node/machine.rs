@@ -1,7 +1,7 @@
 //! Whether this machine can run a node, and the few Debian packages that takes.
 
 use super::cgroup::Hierarchies;
-use crate::lab::{build, report::Report};
+use crate::lab::{report::Report, tools::build};
 use anyhow::{Context, Result, bail};
 use std::{env, fs, path::Path, process::Stdio, time::Duration};
 use tokio::{process::Command, time::timeout};
@@ -61,7 +61,11 @@ pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
     if let Some(reason) = lasting_obstacle().await? {
         return Ok(Some(reason));
     }
-    let runc_is_built = build::is_built("runc").await?;
+    let runc_is_built = match build::is_built("runc").await {
+        Ok(is_built) => is_built,
+        // Without Go there is no node, but there may be a control plane that was provided.
+        Err(error) => return Ok(Some(format!("{error:#}"))),
+    };
     let missing: Vec<&Need> = NEEDS
         .iter()
         .filter(|need| !need.to_build || !runc_is_built)

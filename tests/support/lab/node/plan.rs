@@ -150,10 +150,10 @@ impl Node<'_> {
             Step::Start(self.api_server()?),
             Step::Await(Readiness::Socket(CONTAINERD_SOCKET.into())),
             Step::Run(self.import_pause()?),
-            Step::Start(self.controller_manager()?),
-            Step::Start(self.scheduler()?),
             Step::Start(self.kubelet()?),
             Step::Await(Readiness::ApiServer(self.admin())),
+            Step::Start(self.controller_manager()?),
+            Step::Start(self.scheduler()?),
             Step::Start(self.kube_proxy()?),
             Step::Run(self.apply_objects()?),
         ];

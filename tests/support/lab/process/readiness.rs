@@ -1,6 +1,6 @@
 //! Waits for the milestones of a start, each with a deadline and the last thing seen.
 
-use super::process::Readiness;
+use super::Readiness;
 use crate::{cluster, wait};
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
@@ -8,7 +8,7 @@ use kube::Api;
 use std::{path::Path, time::Duration};
 use tokio::net::UnixStream;
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Waits, and says what was reached.
 pub(super) async fn reached(what: &Readiness) -> Result<&'static str> {

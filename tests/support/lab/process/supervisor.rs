@@ -4,12 +4,8 @@
 //! the kernel kills it when the supervisor is gone, however it went. It also collects orphans, since inside a
 //! node's namespaces the supervisor is process 1.
 
-use super::{
-    process::{Identity, Part, Step},
-    readiness,
-    report::Report,
-    state::PartRecord,
-};
+use super::{Identity, Part, Step, readiness};
+use crate::lab::{report::Report, state::PartRecord};
 use anyhow::{Context, Result, anyhow, bail};
 use nix::{
     errno::Errno,
@@ -83,7 +79,7 @@ impl Supervisor {
                 Step::Run(part) => self.run(part).await?,
                 Step::Await(what) => tokio::select! {
                     exit = self.exited() => return Err(self.complaint(&exit?)),
-                    reached = readiness::reached(what) => report.line(reached?),
+                    reached = readiness::reached(what) => report.milestone(reached?),
                 },
             }
         }
@@ -92,26 +88,37 @@ impl Supervisor {
 
     /// Starts a part that stays.
     pub fn start(&mut self, part: &Part) -> Result<()> {
-        let path = log(&self.folder, &part.name);
-        let out = OpenOptions::new().create(true).append(true).open(&path)?;
+        let log = log(&self.folder, &part.name);
+        let log = OpenOptions::new().create(true).append(true).open(&log)?;
         let path = env::var("PATH").unwrap_or_default();
-        let child = Command::new("/proc/self/exe")
-            .args(["stage", "part", "--parent"])
-            .arg(Pid::this().to_string())
-            .arg("--")
-            .arg(&part.program)
-            .args(&part.arguments)
+        let mut command = bound(part);
+        command
             .env_clear() // proxies and the like are none of a cluster's business
             .env("PATH", format!("{path}:/usr/sbin:/sbin"))
             .env("HOME", &self.folder)
             .envs(part.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.folder)
-            .stdin(Stdio::null())
-            .stdout(out.try_clone()?)
-            .stderr(out)
-            .process_group(0) // an interrupt from the terminal is the supervisor's to handle
-            .spawn()
-            .with_context(|| format!("could not start {}", part.name))?;
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0); // an interrupt from the terminal is the supervisor's to handle
+        self.spawn(part, command)
+    }
+
+    /// Runs a command of the person who started the lab to its end, in their folder and on their terminal.
+    pub async fn run_for_person(&mut self, part: &Part) -> Result<()> {
+        let mut command = bound(part);
+        command.envs(part.environment.iter().map(|(name, value)| (name, value)));
+        self.spawn(part, command)?;
+        let exit = self.ended(&part.name).await?;
+        if !exit.good {
+            bail!("`{}` ended ({})", part.program.display(), exit.how);
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, part: &Part, mut command: Command) -> Result<()> {
+        let child = command.stdin(Stdio::null()).spawn();
+        let child = child.with_context(|| format!("could not start {}", part.name))?;
         let pid = Pid::from_raw(i32::try_from(child.id())?);
         let record = PartRecord {
             name: part.name.clone(),
@@ -124,22 +131,24 @@ impl Supervisor {
     /// Runs a part to its end.
     async fn run(&mut self, part: &Part) -> Result<()> {
         self.start(part)?;
-        let ended = timeout(RUN_DEADLINE, async {
-            loop {
-                self.collect()?;
-                if let Some(at) = self.ended.iter().position(|exit| exit.name == part.name) {
-                    return Ok::<_, anyhow::Error>(self.ended.remove(at));
-                }
-                self.children.recv().await;
-            }
-        });
+        let ended = timeout(RUN_DEADLINE, self.ended(&part.name)).await;
         let exit = ended
-            .await
             .with_context(|| format!("{} did not end within {RUN_DEADLINE:?}", part.name))??;
         if exit.good {
             Ok(())
         } else {
             Err(self.complaint(&exit))
+        }
+    }
+
+    /// Waits for the end of one part.
+    async fn ended(&mut self, name: &str) -> Result<Exit> {
+        loop {
+            self.collect()?;
+            if let Some(at) = self.ended.iter().position(|exit| exit.name == name) {
+                return Ok(self.ended.remove(at));
+            }
+            self.children.recv().await;
         }
     }
 
@@ -202,6 +211,18 @@ impl Supervisor {
             }
         }
     }
+}
+
+/// A command that becomes the part's program and dies with this process.
+fn bound(part: &Part) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(["stage", "part", "--parent"])
+        .arg(Pid::this().to_string())
+        .arg("--")
+        .arg(&part.program)
+        .args(&part.arguments);
+    command
 }
 
 /// The log of a part.

@@ -1,14 +1,12 @@
 //! Builds the pinned Go programs once and keeps them in a cache keyed by everything that went into them.
 //!
-//! Which programs there are is in [`super::tools`].
+//! Which programs there are is in [`super`].
 
 mod cache;
 mod progress;
 
-use super::{
-    report::{Report, spoken},
-    tools::{CONTROL_PLANE, Programs, RECIPES, Recipe, Tool},
-};
+use super::{CONTROL_PLANE, Programs, RECIPES, Recipe, Tool};
+use crate::lab::report::{Report, spoken};
 use anyhow::{Context, Result, bail};
 use cache::Cache;
 use progress::Progress;
@@ -74,6 +72,20 @@ pub async fn is_built(name: &'static str) -> Result<bool> {
     let go = Go::find(&[name])?;
     let jobs = jobs(&go, &Cache::from_env()?, &[name]).await?;
     Ok(jobs.iter().all(|job| job.missing().is_empty()))
+}
+
+/// The sources of a module that a tool is made of, for the manifests that come with it; fetched if need be.
+pub async fn module_folder(tool: &'static str, module: &str) -> Result<PathBuf> {
+    let go = Go::find(&[tool])?;
+    let has_tool = |recipe: &&Recipe| recipe.tools.iter().any(|one| one.name == tool);
+    let recipe = RECIPES
+        .iter()
+        .find(has_tool)
+        .context("there is no such tool")?;
+    go.ask(&pins(recipe), &["mod", "download", module]).await?;
+    let words = ["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module];
+    let folder = go.ask(&pins(recipe), &words).await?;
+    Ok(PathBuf::from(folder.trim()))
 }
 
 /// A control-plane program from the folder other tools of this kind use, too.
@@ -161,32 +173,28 @@ impl Go {
         command
     }
 
-    /// Version and platform, as chosen for the module in `folder`.
-    async fn version(&self, folder: &Path) -> Result<String> {
-        let words = ["env", "GOVERSION", "GOOS", "GOARCH"];
+    /// What the command says.
+    async fn ask(&self, folder: &Path, words: &[&str]) -> Result<String> {
         let output = timeout(DEADLINE, self.command(folder).args(words).output()).await??;
         if !output.status.success() {
-            bail!(
-                "`go env` failed: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`go {}` failed: {}", words.join(" "), said.trim());
         }
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// Version and platform, as chosen for the module in `folder`.
+    async fn version(&self, folder: &Path) -> Result<String> {
+        self.ask(folder, &["env", "GOVERSION", "GOOS", "GOARCH"])
+            .await
+    }
+
     /// How many packages the tools consist of; an upper bound, since some may be compiled already.
     async fn packages(&self, job: &Job, tools: &[&Tool]) -> Result<usize> {
-        let mut command = self.command(&pins(job.recipe));
-        command.args(["list", "-mod=readonly", "-deps", "-tags", job.recipe.tags]);
-        command.args(tools.iter().map(|tool| tool.package));
-        let output = timeout(DEADLINE, command.output()).await??;
-        if !output.status.success() {
-            bail!(
-                "`go list` failed: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
-        }
-        Ok(output.stdout.iter().filter(|byte| **byte == b'\n').count())
+        let mut words = vec!["list", "-mod=readonly", "-deps", "-tags", job.recipe.tags];
+        words.extend(tools.iter().map(|tool| tool.package));
+        let listed = self.ask(&pins(job.recipe), &words).await?;
+        Ok(listed.lines().count())
     }
 
     async fn build(&self, job: &Job, cache: &Cache, place: &str, report: Report) -> Result<()> {

@@ -1,20 +1,23 @@
 //! One run of a lab, from the claim on its folder to the removal of every trace.
 
-use super::{
-    build,
-    control_plane::{self, Layout},
-    down, node,
-    process::{Identity, Part, Step},
-    relay::Relay,
-    report::{Report, spoken},
-    state::{Claim, Phase, Record, Tier},
-    supervisor::{self, Supervisor},
-    tools::{self, Programs},
-    up::Options,
+use super::Options;
+use crate::{
+    image::{self, Image},
+    lab::{
+        control_plane::{self, Layout},
+        down, node,
+        process::{
+            Identity, Part, Step,
+            supervisor::{self, Supervisor},
+        },
+        relay::Relay,
+        report::{Report, spoken},
+        state::{Claim, Phase, Record, Tier},
+        tools::{self, Programs, build},
+    },
 };
-use crate::image::{self, Image};
 use anyhow::{Error, Result};
-use std::{fs, path::PathBuf};
+use std::{env, fs, path::PathBuf};
 
 /// How often a start is tried again when another program took a port that was free a moment before.
 const ATTEMPTS: usize = 3;
@@ -26,6 +29,7 @@ pub(super) struct Session {
     supervisor: Supervisor,
     /// Brings the API server of a node to this machine's loopback.
     relay: Option<Relay>,
+    kubectl: PathBuf,
     report: Report,
 }
 
@@ -50,6 +54,7 @@ impl Session {
             record,
             supervisor,
             relay: None,
+            kubectl: PathBuf::new(),
             report,
         })
     }
@@ -70,6 +75,7 @@ impl Session {
             build::programs(&wanted, self.report),
             self.product_images(options)
         )?;
+        self.kubectl = programs.path("kubectl")?.clone();
         let clock = Report::start();
         match self.record.tier {
             Tier::ControlPlane => self.start_control_plane(&programs).await?,
@@ -210,6 +216,36 @@ impl Session {
         self.claim.write(&self.record)
     }
 
+    /// Runs the person's command, if there is one, and then waits for something to break.
+    pub(super) async fn stay(&mut self, options: &Options) -> Error {
+        if let Some((program, arguments)) = options.command.split_first() {
+            let part = Part::new("command", program).words(arguments);
+            let part = self.environment(part);
+            if let Err(error) = self.supervisor.run_for_person(&part).await {
+                return error;
+            }
+        }
+        self.breaks().await
+    }
+
+    /// Tells a command which lab it is for; `kubectl` comes first in its path.
+    fn environment(&self, part: Part) -> Part {
+        let folder = self.claim.folder();
+        let tools = self.kubectl.parent().unwrap_or(folder).display();
+        let path = env::var("PATH").unwrap_or_default();
+        part.variable("PATH", format!("{tools}:{path}"))
+            .variable(
+                "KUBECONFIG",
+                control_plane::admin_kubeconfig(folder)
+                    .display()
+                    .to_string(),
+            )
+            .variable("KUBECACHEDIR", folder.join("kubectl").display().to_string())
+            .variable("NO_PROXY", "127.0.0.1,localhost")
+            .variable("LAB_NAME", self.record.name.to_string())
+            .variable("LAB_TIER", self.record.tier.number())
+    }
+
     /// Waits for a part that ends although nobody asked it to.
     pub(super) async fn breaks(&mut self) -> Error {
         match self.supervisor.exited().await {
@@ -220,6 +256,9 @@ impl Session {
 
     /// Ends all processes after a failed start but keeps the logs.
     pub(super) async fn fail(mut self, error: &Error) -> Result<()> {
+        if self.record.phase == Phase::Building {
+            return self.end().await; // nothing was started, so there is nothing to look into
+        }
         self.stop().await?;
         self.enter(Phase::Failed)?;
         let folder = self.claim.folder();
