@@ -28,14 +28,17 @@ enum Answer {
     No(u16, &'static str, &'static str),
     /// This is what is stored.
     Shows(Value),
-    /// Nothing, ever.
+    /// Nothing, ever, although it is stored.
     Silence,
+    /// What was stored in silence.
+    Kept,
 }
 
 #[derive(Clone, Default)]
 struct Server {
     script: Arc<Mutex<VecDeque<Answer>>>,
     calls: Arc<Mutex<Vec<String>>>,
+    kept: Arc<Mutex<Value>>,
 }
 
 impl Server {
@@ -78,7 +81,11 @@ impl Server {
                 code,
                 json!({ "kind": "Status", "code": code, "reason": reason, "details": { "kind": kind } }),
             ),
-            Answer::Silence => pending().await,
+            Answer::Kept => (200, stored(self.kept.lock().unwrap().clone(), "5")),
+            Answer::Silence => {
+                *self.kept.lock().unwrap() = body;
+                pending().await
+            }
         };
         let body = Bytes::from(shown.to_string());
         Response::builder()
@@ -249,6 +256,25 @@ async fn an_event_from_before_a_restart_is_counted_on() {
         ["create events 1", "read events", "count events 8 at 5"]
     );
     assert_eq!(bench.metrics.emitted(Severity::Warning, Group::Events), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_answer_never_came_is_not_counted_twice() {
+    let exists = Answer::No(409, "AlreadyExists", "events");
+    let mut bench = Bench::new([Answer::Silence, exists, Answer::Kept]);
+    bench
+        .run(GRACE, async |bench| {
+            fails_twice(bench).await;
+            pass(HOUR).await;
+        })
+        .await;
+    let expected = [
+        "create events 1",
+        "create events 2",
+        "read events",
+        "count events 2 at 5",
+    ];
+    assert_eq!(bench.server.calls(), expected);
 }
 
 #[tokio::test(start_paused = true)]
