@@ -7,7 +7,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::event::Draft;
-use super::metrics::{Drop, Metrics};
+use super::metrics::{Loss, Metrics};
 use super::occurrence::{Effect, Occurrence};
 use crate::api::sanitise::{NOTE_LIMIT, sanitise};
 
@@ -40,8 +40,8 @@ impl Emitter {
             (Effect::DryRun, _) | (_, None) => {}
             (Effect::Real, Some(queue)) => match queue.try_reserve() {
                 Ok(place) => place.send(draft(occurrence)),
-                Err(TrySendError::Full(())) => metrics.count_dropped(Drop::QueueFull, 1),
-                Err(TrySendError::Closed(())) => metrics.count_dropped(Drop::Closed, 1),
+                Err(TrySendError::Full(())) => metrics.count_dropped(Loss::QueueFull, 1),
+                Err(TrySendError::Closed(())) => metrics.count_dropped(Loss::Closed, 1),
             },
         }
     }

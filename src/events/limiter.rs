@@ -30,6 +30,13 @@ const PROGRAM: u64 = 0;
 /// Names a series. Two series with one id are as unlikely as a hash of 64 random bits allows.
 pub(super) type Id = u64;
 
+/// What an occurrence counts for.
+struct Keys {
+    id: Id,
+    object: u64,
+    topic: u64,
+}
+
 /// What became of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -116,27 +123,11 @@ impl Limiter {
     /// Takes up an occurrence. Also says how many earlier ones had to be forgotten for it.
     pub(super) fn observe(&mut self, draft: Draft, now: Instant) -> (Verdict, u32) {
         self.advance(now);
-        let Draft {
-            regarding,
-            related,
-            reason,
-            ..
-        } = &draft;
-        let id = self.hasher.hash_one((regarding, related, reason));
+        let Keys { id, object, topic } = self.keys(&draft);
         if self.series.contains_key(&id) {
             self.repeat(id, draft.seen, now);
             return (Verdict::Repeat, 0);
         }
-        let uid_or_name = match &regarding.uid {
-            Some(uid) => (uid.as_str(), "", ""),
-            None => (
-                &*regarding.kind,
-                regarding.event_namespace(),
-                regarding.name.as_str(),
-            ),
-        };
-        let object = self.hasher.hash_one((uid_or_name, reason.severity()));
-        let topic = self.hasher.hash_one((reason, regarding.event_namespace()));
         if !self.objects.has_room(object) {
             return (Verdict::TooManyAboutObject, 0);
         }
@@ -146,23 +137,8 @@ impl Limiter {
         self.objects.hold(object);
         self.topics.hold(topic);
         let forgotten = self.make_room();
-        self.series.insert(
-            id,
-            Series {
-                object,
-                topic,
-                stored: None,
-                unwritten: 1,
-                seen: now,
-                last_seen: draft.seen,
-                written: now,
-                repeat_told: false,
-                attempts: 0,
-                due: now,
-                used: 0,
-                draft: Arc::new(draft),
-            },
-        );
+        self.series
+            .insert(id, Series::new(draft, object, topic, now));
         self.due.insert((now, id));
         self.touch(id);
         (Verdict::New, forgotten)
@@ -250,6 +226,25 @@ impl Limiter {
     /// Occurrences that are in no stored Event yet.
     pub(super) fn unwritten(&self) -> u32 {
         self.series.values().map(|series| series.unwritten).sum()
+    }
+
+    fn keys(&self, draft: &Draft) -> Keys {
+        let Draft {
+            regarding,
+            related,
+            reason,
+            ..
+        } = draft;
+        let namespace = regarding.event_namespace();
+        let uid_or_name = match &regarding.uid {
+            Some(uid) => (uid.as_str(), "", ""),
+            None => (&*regarding.kind, namespace, regarding.name.as_str()),
+        };
+        Keys {
+            id: self.hasher.hash_one((regarding, related, reason)),
+            object: self.hasher.hash_one((uid_or_name, reason.severity())),
+            topic: self.hasher.hash_one((reason, namespace)),
+        }
     }
 
     fn advance(&mut self, now: Instant) {

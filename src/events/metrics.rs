@@ -9,71 +9,108 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use super::reason::Severity;
-use crate::api::names::closed_words;
 
-closed_words! {
+/// Declares a closed list of label values, each with the word that a scrape shows.
+macro_rules! labels {
+    (
+        $(#[$about:meta])*
+        pub enum $name:ident { $($(#[$meaning:meta])* $label:ident = $word:literal,)+ }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$meaning])* $label,)+
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [Self] = &[$(Self::$label,)+];
+
+            /// The word that a scrape and a log line show.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$label => $word,)+
+                }
+            }
+        }
+
+        impl EncodeLabelValue for $name {
+            fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+                EncodeLabelValue::encode(&self.as_str(), encoder)
+            }
+        }
+    };
+}
+
+labels! {
     /// Which API took a write.
     pub enum Group {
         /// `events.k8s.io/v1`.
-        Events,
+        Events = "events",
         /// Core `v1`.
-        Core,
+        Core = "core",
     }
 }
 
-closed_words! {
+labels! {
     /// Which limit held an occurrence back.
     pub enum Limit {
         /// Too much about one object.
-        Object,
+        Object = "object",
         /// Too much of one reason in one namespace.
-        Topic,
+        Topic = "topic",
     }
 }
 
-closed_words! {
+labels! {
     /// Why an occurrence was lost.
-    pub enum Drop {
+    pub enum Loss {
         /// The queue was full.
-        QueueFull,
+        QueueFull = "queue_full",
         /// The writer has ended.
-        Closed,
+        Closed = "closed",
         /// Too many series at a time: the least recently used one had to go.
-        Evicted,
+        Evicted = "evicted",
         /// The API server did not take it, or could not be reached for too long.
-        Undelivered,
+        Undelivered = "undelivered",
         /// The program ended before it could be written.
-        Shutdown,
+        Shutdown = "shutdown",
     }
 }
 
-closed_words! {
+labels! {
     /// Why a call to the API server failed.
     pub enum Failure {
         /// No connection, or it broke.
-        Unreachable,
+        Unreachable = "unreachable",
         /// No answer in time.
-        Timeout,
+        Timeout = "timeout",
         /// The API server asks for fewer calls.
-        Throttled,
+        Throttled = "throttled",
         /// The API server has an error of its own.
-        Server,
+        Server = "server",
         /// The API server does not know who is calling.
-        Unauthorized,
+        Unauthorized = "unauthorized",
         /// A role lacks a rule.
-        Forbidden,
+        Forbidden = "forbidden",
         /// The API server has no such group.
-        GroupAbsent,
+        GroupAbsent = "group_absent",
         /// The namespace does not exist or is being deleted.
-        NamespaceGone,
+        NamespaceGone = "namespace_gone",
         /// The Event was deleted.
-        EventGone,
+        EventGone = "event_gone",
         /// An Event of this name exists already.
-        Exists,
+        Exists = "exists",
         /// Someone else changed the Event.
-        Conflict,
+        Conflict = "conflict",
         /// The API server finds the Event wrong.
-        Invalid,
+        Invalid = "invalid",
+    }
+}
+
+impl EncodeLabelValue for Severity {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        EncodeLabelValue::encode(&self.as_str(), encoder)
     }
 }
 
@@ -160,7 +197,7 @@ impl Metrics {
     }
 
     /// Occurrences lost.
-    pub fn dropped(&self, cause: Drop) -> u64 {
+    pub fn dropped(&self, cause: Loss) -> u64 {
         self.dropped.get_or_create(&DroppedLabels { cause }).get()
     }
 
@@ -191,7 +228,7 @@ impl Metrics {
             .inc();
     }
 
-    pub(super) fn count_dropped(&self, cause: Drop, occurrences: u32) {
+    pub(super) fn count_dropped(&self, cause: Loss, occurrences: u32) {
         if occurrences > 0 {
             let labels = DroppedLabels { cause };
             self.dropped
@@ -218,7 +255,7 @@ struct SuppressedLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DroppedLabels {
-    cause: Drop,
+    cause: Loss,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -226,14 +263,33 @@ struct ErrorLabels {
     cause: Failure,
 }
 
-macro_rules! label_values {
-    ($($label:ty),+) => {
-        $(impl EncodeLabelValue for $label {
-            fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
-                EncodeLabelValue::encode(&self.as_str(), encoder)
-            }
-        })+
-    };
-}
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
 
-label_values!(Severity, Group, Limit, Drop, Failure);
+    use super::*;
+
+    #[test]
+    fn metrics_have_closed_labels() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::register(&mut registry);
+        metrics.count_emitted(Severity::Warning, Group::Events);
+        metrics.count_updated();
+        metrics.count_aggregated();
+        metrics.count_suppressed(Limit::Topic);
+        metrics.count_dropped(Loss::QueueFull, 3);
+        metrics.count_error(Failure::Forbidden);
+        let mut page = String::new();
+        encode(&mut page, &registry).unwrap();
+        let samples: Vec<_> = page.lines().filter(|line| !line.starts_with('#')).collect();
+        let expected = [
+            "events_emitted_total{type=\"Warning\",group=\"events\"} 1",
+            "events_updated_total 1",
+            "events_aggregated_total 1",
+            "events_suppressed_total{limit=\"topic\"} 1",
+            "events_dropped_total{cause=\"queue_full\"} 3",
+            "events_errors_total{cause=\"forbidden\"} 1",
+        ];
+        assert_eq!(samples, expected);
+    }
+}

@@ -88,11 +88,13 @@ mod tests {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let environment: BTreeMap<_, _> = environment.iter().map(own).collect();
         let command = Flags::<Settings>::augment_args(Command::new("program"));
-        let flags = Flags::<Settings>::from_arg_matches(&command.get_matches_from(["program"]));
-        let loaded = flags.expect("flags").resolve(environment);
-        loaded
-            .map(|(settings, _)| settings)
-            .map_err(|error| error.to_string())
+        let matches = command.get_matches_from(["program"]);
+        let flags =
+            Flags::<Settings>::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+        match flags.resolve(environment) {
+            Ok((settings, _)) => Ok(settings),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     #[test]

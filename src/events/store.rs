@@ -141,55 +141,57 @@ struct Events<'a, E> {
 }
 
 impl<E: Form> Events<'_, E> {
+    /// Also says whether an Event was made.
     async fn carry_out(&self, write: &Write) -> Result<(bool, Stored), Failed> {
         match &write.stored {
             None => self.create_or_join(write).await,
-            Some(stored) => self.count_on(write, stored.clone()).await,
+            Some(stored) => self.count_on(write, write.adding, stored.clone()).await,
         }
     }
 
     /// An Event of this name may be there from before a restart, or from another replica; then this one adds to it.
     async fn create_or_join(&self, write: &Write) -> Result<(bool, Stored), Failed> {
-        match self.create(write, write.adding).await {
-            Err(Failed {
-                cause: Failure::Exists,
-                ..
-            }) => {
-                let there = self
-                    .read(&write.draft.name(self.store.reporter.controller))
-                    .await?;
-                if there.is(&write.draft, &self.store.reporter) {
-                    return Ok((true, Stored::of(&there)));
-                }
-                self.count_on(write, Stored::of(&there)).await
-            }
-            created => Ok((true, created?)),
+        let created = self.create(write, write.adding).await;
+        if !created
+            .as_ref()
+            .is_err_and(|failed| failed.cause == Failure::Exists)
+        {
+            return Ok((true, created?));
+        }
+        let Store { reporter, .. } = self.store;
+        let there = self.read(&write.draft.name(reporter.controller)).await?;
+        let stored = Stored::of(&there);
+        let missing = match there.is(&write.draft, reporter) {
+            true => write.adding.saturating_sub(stored.count),
+            false => write.adding,
+        };
+        match missing {
+            0 => Ok((true, stored)),
+            missing => self.count_on(write, missing, stored).await,
         }
     }
 
-    async fn count_on(&self, write: &Write, mut stored: Stored) -> Result<(bool, Stored), Failed> {
-        let mut conflict = Failed::because(Failure::Conflict);
+    async fn count_on(
+        &self,
+        write: &Write,
+        adding: u32,
+        mut stored: Stored,
+    ) -> Result<(bool, Stored), Failed> {
         for _ in 0..CONFLICT_ROUNDS {
-            let count = stored.count.saturating_add(write.adding);
+            let count = stored.count.saturating_add(adding);
             match self.recount(&stored, self.tally(write, count)).await {
+                Ok(counted) => return Ok((false, counted)),
                 // Deleted by hand, or its time was over.
-                Err(Failed {
-                    cause: Failure::EventGone,
-                    ..
-                }) => return Ok((true, self.create(write, count).await?)),
-                Err(
-                    failed @ Failed {
-                        cause: Failure::Conflict,
-                        ..
-                    },
-                ) => {
-                    conflict = failed;
+                Err(failed) if failed.cause == Failure::EventGone => {
+                    return Ok((true, self.create(write, count).await?));
+                }
+                Err(failed) if failed.cause == Failure::Conflict => {
                     stored = Stored::of(&self.read(&stored.name).await?);
                 }
-                counted => return Ok((false, counted?)),
+                Err(failed) => return Err(failed),
             }
         }
-        Err(conflict)
+        Err(Failed::because(Failure::Conflict))
     }
 
     fn tally(&self, write: &Write, count: u32) -> Tally {

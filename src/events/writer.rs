@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::event::Draft;
 use super::limiter::{Done, Limiter, Next, Verdict, Write};
-use super::metrics::{Drop, Group, Limit, Metrics};
+use super::metrics::{Group, Limit, Loss, Metrics};
 use super::settings::Limits;
 use super::store::{Failed, Store, Written};
 
@@ -106,7 +106,7 @@ impl Work {
             }
         }
         let lost = self.limiter.unwritten();
-        self.metrics.count_dropped(Drop::Shutdown, lost);
+        self.metrics.count_dropped(Loss::Shutdown, lost);
     }
 
     fn take_up_the_rest(&mut self) {
@@ -138,7 +138,7 @@ impl Work {
 
     fn observe(&mut self, draft: Draft) {
         let (verdict, evicted) = self.limiter.observe(draft, now());
-        self.metrics.count_dropped(Drop::Evicted, evicted);
+        self.metrics.count_dropped(Loss::Evicted, evicted);
         match verdict {
             Verdict::New => {}
             Verdict::Repeat => self.metrics.count_aggregated(),
@@ -178,7 +178,7 @@ impl Work {
             let reason = write.draft.reason.as_str();
             tracing::warn!(namespace, reason, cause, lost, "Event could not be written");
         }
-        self.metrics.count_dropped(Drop::Undelivered, lost);
+        self.metrics.count_dropped(Loss::Undelivered, lost);
     }
 }
 

@@ -35,6 +35,23 @@ pub(super) enum Plan {
 }
 
 impl Series {
+    pub(super) fn new(draft: Draft, object: u64, topic: u64, now: Instant) -> Self {
+        Self {
+            object,
+            topic,
+            stored: None,
+            unwritten: 1,
+            seen: now,
+            last_seen: draft.seen,
+            written: now,
+            repeat_told: false,
+            attempts: 0,
+            due: now,
+            used: 0,
+            draft: Arc::new(draft),
+        }
+    }
+
     /// What is to be done, if nothing but the series itself counted.
     pub(super) fn plan(&self, now: Instant, limits: &Limits) -> Plan {
         let end = self.seen + limits.quiet;

@@ -1,7 +1,7 @@
 //! What the emitter does with the rights that it has.
 
 use agents::events::Severity;
-use agents::events::metrics::{Drop, Failure, Group};
+use agents::events::metrics::{Failure, Group, Loss};
 use k8s_openapi::api::core::v1::{Event as CoreEvent, Namespace as NamespaceObject};
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use kube::api::{Patch, PatchParams};
@@ -123,7 +123,7 @@ async fn counts_that_may_not_be_written_are_lost_but_not_tried_with_every_repeat
         only(&namespace, |_| true).await?;
         say(emitter, run(&namespace, "a"), Reason::Failed, "It failed");
         let lost = || async {
-            anyhow::ensure!(metrics.dropped(Drop::Undelivered) == 1, "{metrics:?}");
+            anyhow::ensure!(metrics.dropped(Loss::Undelivered) == 1, "{metrics:?}");
             Ok(())
         };
         wait::retry("the count is lost", DEADLINE, lost).await?;
@@ -153,7 +153,7 @@ async fn without_any_right_events_are_dropped_and_counted() -> Result<()> {
         Ok(metrics.clone())
     })
     .await?;
-    assert_eq!(metrics.dropped(Drop::Undelivered), 1);
+    assert_eq!(metrics.dropped(Loss::Undelivered), 1);
     assert_eq!(metrics.errors(Failure::Forbidden), 2);
     Ok(())
 }
@@ -176,7 +176,7 @@ async fn a_namespace_that_is_gone_or_going_is_not_asked_twice() -> Result<()> {
         .await?;
         let said = (
             metrics.errors(Failure::NamespaceGone),
-            metrics.dropped(Drop::Undelivered),
+            metrics.dropped(Loss::Undelivered),
         );
         assert_eq!(said, (1, 1), "{what}");
     }

@@ -1,7 +1,7 @@
 //! How many writes come of how many occurrences.
 
 use agents::events::Severity;
-use agents::events::metrics::{Drop, Group, Limit};
+use agents::events::metrics::{Group, Limit, Loss};
 
 use super::*;
 
@@ -83,7 +83,7 @@ async fn a_storm_is_bounded_and_every_occurrence_is_accounted_for() -> Result<()
         .iter()
         .map(|limit| metrics.suppressed(*limit))
         .sum();
-    let dropped: u64 = Drop::ALL.iter().map(|cause| metrics.dropped(*cause)).sum();
+    let dropped: u64 = Loss::ALL.iter().map(|cause| metrics.dropped(*cause)).sum();
     println!(
         "{emitted} stored, {} counted, {} writes of counts, {suppressed} suppressed, {dropped} dropped",
         metrics.aggregated(),
@@ -120,7 +120,7 @@ async fn a_full_queue_drops_and_counts_and_the_rest_arrives() -> Result<()> {
         Ok(metrics.clone())
     })
     .await?;
-    assert_eq!(metrics.dropped(Drop::QueueFull), 92);
+    assert_eq!(metrics.dropped(Loss::QueueFull), 92);
     assert_eq!(stored(&namespace).await?, [("a".to_owned(), 8)]);
     Ok(())
 }

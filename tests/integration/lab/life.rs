@@ -15,7 +15,7 @@ use support::{
         Lab, own_name,
         process::Identity,
         report::measured,
-        state::{Home, LabName, Tier},
+        state::{Home, LabName, Phase, Tier},
     },
     wait,
 };
@@ -131,7 +131,7 @@ pub(super) async fn survives_kill(name: &LabName, tier: Tier) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_failed_lab_is_cleared_by_down() -> Result<()> {
+async fn a_killed_lab_is_cleared_by_down() -> Result<()> {
     let _turn = ONE_AT_A_TIME.lock().await;
     let name = own_name("down")?;
     let before = interfaces()?;
@@ -167,20 +167,24 @@ const SMALL_TEST: &str = "lab::every_test_has_a_namespace_of_its_own_in_one_shar
 #[tokio::test]
 async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
     let _turn = ONE_AT_A_TIME.lock().await;
+    let before = interfaces()?;
     let mut child = this_program(SMALL_TEST)?.env_remove("LAB_REUSE").spawn()?;
     let name: LabName = format!("tests-{}", child.id()).parse()?;
     let home = Home::from_env()?;
-    let record = wait::retry("its lab appears", GONE, || async {
-        home.record(&name)?.context("there is no record yet")
+    let record = wait::retry("its lab has started processes", GONE, || async {
+        let record = home.record(&name)?.context("there is no record yet")?;
+        anyhow::ensure!(record.phase == Phase::Starting, "it is {:?}", record.phase);
+        Ok(record)
     })
     .await?;
     child.kill()?;
     child.wait()?;
+    let suspect = Suspect::new(&home.folder(&name), &record, before);
     wait::retry("its lab ends and clears up", GONE, || async {
-        anyhow::ensure!(!record.owner.runs()?, "the lab still runs");
+        let traces = suspect.traces()?;
         anyhow::ensure!(
-            !home.folder(&name).exists(),
-            "the lab's folder is still there"
+            traces.is_empty() && !record.owner.runs()?,
+            "found {traces:?}"
         );
         Ok(())
     })

@@ -38,6 +38,7 @@ import (
 	"github.com/cert-manager/cert-manager/pkg/controller/issuers"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
+	"github.com/cert-manager/cert-manager/pkg/util"
 )
 
 var wanted = []string{
@@ -59,10 +60,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: cert-manager KUBECONFIG")
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	told, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	ctrl.SetLogger(klog.Background())
-	ctx, fail := context.WithCancelCause(ctx)
+	ctx, fail := context.WithCancelCause(told)
 	var running sync.WaitGroup
 	for name, run := range map[string]func(context.Context, string) error{"controller": issue, "cainjector": inject} {
 		running.Go(func() {
@@ -72,8 +73,8 @@ func main() {
 		})
 	}
 	running.Wait()
-	if err := context.Cause(ctx); err != nil && err != context.Canceled {
-		fmt.Fprintln(os.Stderr, err)
+	if told.Err() == nil {
+		fmt.Fprintln(os.Stderr, context.Cause(ctx))
 		os.Exit(1)
 	}
 }
@@ -125,6 +126,8 @@ func inject(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
+	// The injector applies under the name of its user agent.
+	config = util.RestConfigWithUserAgent(config, "cainjector")
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientscheme.AddToScheme, certmanager.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme,
