@@ -10,11 +10,11 @@ use std::{env, net::SocketAddr};
 use support::{
     crds, fixtures, image,
     lab::{
-        Lab, build,
+        Lab,
         relay::Relay,
         report::{Report, spoken},
         state::{LabName, Tier},
-        tools,
+        tools::{self, build},
     },
 };
 use tokio::signal::unix::{SignalKind, signal};
