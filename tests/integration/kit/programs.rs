@@ -156,6 +156,16 @@ async fn print_config_shows_origins_and_no_secret() {
         ] {
             assert_eq!(line(variable).as_deref(), Some(expected), "{name}");
         }
+        // Kubernetes sets such variables for every Service, and ours are called agents and agents-webhook.
+        let names = ended
+            .stdout
+            .lines()
+            .filter_map(|line| line.split('=').next());
+        for variable in names {
+            let taken = ["_PORT", "_SERVICE_HOST", "_SERVICE_PORT"];
+            let clash = taken.iter().any(|end| variable.ends_with(end));
+            assert!(!clash, "{variable} of {name} may be set by Kubernetes");
+        }
     }
 }
 
