@@ -119,13 +119,16 @@ impl Tasks {
     ) -> Result<(), Ended> {
         let mut signals = pin!(signals);
         let cause = tokio::select! {
-            signal = next_signal(signals.as_mut()) => {
-                tracing::info!(%signal, "Shutdown announced");
-                Ok(signal)
-            }
+            signal = next_signal(signals.as_mut()) => Ok(signal),
             ended = self.unasked_end() => Err(ended),
         };
         announce();
+        self.work.trigger.announce();
+        self.support.trigger.announce();
+        match &cause {
+            Ok(signal) => tracing::info!(%signal, "Shutdown announced"),
+            Err(ended) => tracing::error!(error = ended as &dyn Error, "Shutdown announced"),
+        }
         tokio::select! {
             biased;
             signal = next_signal(signals) => Err(Ended::Forced { signal }),
@@ -135,8 +138,6 @@ impl Tasks {
 
     async fn end(&mut self, cause: Result<Signal, Ended>, grace: Grace) -> Result<(), Ended> {
         let Self { work, support } = self;
-        work.trigger.announce();
-        support.trigger.announce();
         let cause = match cause {
             Ok(Signal::Terminate) => tokio::select! {
                 () = sleep(grace.linger) => Ok(()),

@@ -1,6 +1,6 @@
 //! What every request is protected by, whatever the service does: a deadline, and a net under panics.
 
-use std::{any::Any, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
 use tower::ServiceBuilder;
@@ -24,8 +24,10 @@ pub(super) fn guarded(
     deadline: Duration,
     metrics: ServerMetrics,
 ) -> impl HttpService {
+    // Layers are cloned for every request, and one count is cheaper to clone than a bundle of handles.
+    let metrics = Arc::new(metrics);
     let panics = PanicAnswer {
-        metrics: metrics.clone(),
+        metrics: Arc::clone(&metrics),
     };
     ServiceBuilder::new()
         .map_response(move |response: Response<_>| {
@@ -42,7 +44,7 @@ pub(super) fn guarded(
 /// Counts a panic and answers for the one who panicked. The panic hook has logged it already.
 #[derive(Clone)]
 struct PanicAnswer {
-    metrics: ServerMetrics,
+    metrics: Arc<ServerMetrics>,
 }
 
 impl ResponseForPanic for PanicAnswer {

@@ -76,7 +76,7 @@ impl Authority {
             }
         };
         Client {
-            connector: TlsConnector::from(Arc::new(config)),
+            config: Arc::new(config),
         }
     }
 }
@@ -84,13 +84,21 @@ impl Authority {
 /// Makes TLS connections.
 #[derive(Clone)]
 pub(super) struct Client {
-    connector: TlsConnector,
+    config: Arc<ClientConfig>,
 }
 
 impl Client {
+    /// The same client, but one that wants this protocol.
+    pub(super) fn speaking(mut self, protocol: &[u8]) -> Self {
+        Arc::make_mut(&mut self.config).alpn_protocols = vec![protocol.to_vec()];
+        self
+    }
+
     pub(super) async fn connect(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from(SERVER).map_err(std::io::Error::other)?;
-        self.connector.connect(name, stream).await
+        TlsConnector::from(Arc::clone(&self.config))
+            .connect(name, stream)
+            .await
     }
 }
 

@@ -117,12 +117,14 @@ async fn press(
     request: Request<Incoming>,
 ) -> Result<Response<TextBody>, Infallible> {
     buttons.requests.add(1, &[]);
+    // Made before anyone can know of the request, so that no release is missed.
+    let released = buttons.release.notified();
     tracing::info!("Button pressed");
     let done = Ok(text(StatusCode::OK, "done\n"));
     match request.uri().path() {
         "/work" => done,
         "/hold" => {
-            buttons.release.notified().await;
+            released.await;
             done
         }
         "/release" => {
