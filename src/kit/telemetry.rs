@@ -125,11 +125,8 @@ impl Telemetry {
     }
 }
 
-/// What becomes part of a trace: the programs' own spans. The exporter's client would otherwise trace itself.
+/// What becomes part of a trace: the spans of our own packages, all of which are named `agents` or start so. The
+/// exporter's client would otherwise trace itself.
 fn traced() -> Targets {
-    Targets::new().with_targets([
-        ("agents", LevelFilter::INFO),
-        ("agents_webhook", LevelFilter::INFO),
-        ("agents_sidecar", LevelFilter::INFO),
-    ])
+    Targets::new().with_target("agents", LevelFilter::INFO)
 }

@@ -1,6 +1,11 @@
 //! The command line of a program: one flag per setting, none of them typed yet, so that all problems are found at once.
 
-use std::{collections::BTreeMap, fmt, marker::PhantomData};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{self, Write},
+    marker::PhantomData,
+};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -56,7 +61,8 @@ impl<S: Settings> Flags<S> {
         let print_config = self.print_config;
         let (settings, notes) = self.resolve(environment)?;
         if print_config {
-            print!("{}", notes.report);
+            // A reader that went away, such as `head`, has seen enough.
+            drop(write!(io::stdout(), "{}", notes.report));
             return Ok(None);
         }
         Ok(Some((settings, notes)))

@@ -9,7 +9,7 @@ use std::{
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{
     ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithTonicConfig,
-    tonic_types::metadata::MetadataMap,
+    tonic_types::{metadata::MetadataMap, transport::ClientTlsConfig},
 };
 use opentelemetry_sdk::{
     Resource,
@@ -64,30 +64,23 @@ pub(super) fn providers(
         ratio,
     } = settings;
     let exports = Exports::register(registry);
-    let metadata = metadata(headers.as_ref());
+    let target = Target {
+        headers: headers.as_ref(),
+        timeout: *timeout,
+    };
     let resource = resource(identity, service_name.as_deref(), instance.as_deref());
 
     let mut tracers = SdkTracerProvider::builder()
         .with_resource(resource.clone())
         .with_sampler(sampler(*sampling, *ratio));
-    if let Some(Endpoint(endpoint)) = traces {
-        let exporter = SpanExporter::builder()
-            .with_tonic()
-            .with_endpoint(endpoint)
-            .with_timeout(*timeout)
-            .with_metadata(metadata.clone())
-            .build();
-        tracers = tracers.with_batch_exporter(exports.watched("traces", exporter)?);
+    if let Some(endpoint) = traces {
+        let exporter = target.aim(SpanExporter::builder().with_tonic(), endpoint);
+        tracers = tracers.with_batch_exporter(exports.watched("traces", exporter.build())?);
     }
     let mut meters = SdkMeterProvider::builder().with_resource(resource);
-    if let Some(Endpoint(endpoint)) = metrics {
-        let exporter = MetricExporter::builder()
-            .with_tonic()
-            .with_endpoint(endpoint)
-            .with_timeout(*timeout)
-            .with_metadata(metadata)
-            .build();
-        let reader = PeriodicReader::builder(exports.watched("metrics", exporter)?);
+    if let Some(endpoint) = metrics {
+        let exporter = target.aim(MetricExporter::builder().with_tonic(), endpoint);
+        let reader = PeriodicReader::builder(exports.watched("metrics", exporter.build())?);
         meters = meters.with_reader(reader.with_interval(*interval).build());
     }
     Ok(Providers {
@@ -96,10 +89,27 @@ pub(super) fn providers(
     })
 }
 
-fn metadata(headers: Option<&Headers>) -> MetadataMap {
-    headers.map_or_else(MetadataMap::new, |Headers(headers)| {
-        MetadataMap::from_headers(headers.clone())
-    })
+/// What the exporters of all signals have in common.
+struct Target<'a> {
+    headers: Option<&'a Headers>,
+    timeout: Duration,
+}
+
+impl Target<'_> {
+    fn aim<B>(&self, builder: B, Endpoint(endpoint): &Endpoint) -> B
+    where
+        B: WithExportConfig + WithTonicConfig,
+    {
+        let mut builder = builder.with_endpoint(endpoint).with_timeout(self.timeout);
+        if let Some(Headers(headers)) = self.headers {
+            builder = builder.with_metadata(MetadataMap::from_headers(headers.clone()));
+        }
+        // The exporter would trust nobody by itself, and a host without HTTPS may have nobody to trust.
+        if endpoint.starts_with("https:") {
+            builder = builder.with_tls_config(ClientTlsConfig::new().with_enabled_roots());
+        }
+        builder
+    }
 }
 
 fn resource(identity: Identity, name: Option<&str>, instance: Option<&str>) -> Resource {

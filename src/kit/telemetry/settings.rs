@@ -207,7 +207,7 @@ impl Value for Endpoint {
     fn parse(text: &str) -> Option<Self> {
         let uri = Uri::from_str(text).ok()?;
         let known = matches!(uri.scheme_str(), Some("http" | "https"));
-        (known && uri.host().is_some()).then(|| Self(text.to_owned()))
+        (known && uri.host().is_some()).then(|| Self(uri.to_string()))
     }
 }
 

@@ -50,14 +50,18 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    #[expect(clippy::disallowed_methods, reason = "the handle is kept and awaited")]
     pub(super) async fn start() -> Self {
+        Self::start_over(Transport::Plain).await
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the handle is kept and awaited")]
+    pub(super) async fn start_over(transport: Transport) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (sender, received) = unbounded_channel();
         let server = Server {
             listener,
-            transport: Transport::Plain,
+            transport,
             limits: Limits::default(),
             metrics: Metrics::default().of("otlp"),
         };

@@ -44,7 +44,8 @@ impl Authority {
 
     pub(super) fn issue(&self) -> Pair {
         let key = KeyPair::generate().expect("a key");
-        let params = CertificateParams::new(vec![SERVER.to_owned()]).expect("parameters");
+        let params =
+            CertificateParams::new([SERVER, "localhost"].map(str::to_owned)).expect("parameters");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         Pair {
             certificate: certificate.der().clone(),

@@ -1,14 +1,22 @@
 //! Telemetry of a real process: JSON logs with trace ids, and an export that is flushed at the end.
 
+use agents::kit::{
+    http::Transport,
+    readiness::Readiness,
+    shutdown::channel,
+    tls::{self, Source},
+};
 use nix::sys::signal::Signal;
 use opentelemetry_proto::tonic::{
     common::v1::any_value::Value as Any, metrics::v1::metric::Data, resource::v1::Resource,
 };
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::{
     client::{answer, connect, get, send},
     otlp::{Received, Receiver},
+    pki::{Authority, Mount},
     process::{Process, kit_program},
 };
 
@@ -108,6 +116,31 @@ async fn metrics_are_exported_while_the_program_runs() {
         panic!("traces have no endpoint");
     };
     assert_eq!(metric.name, "kit.requests");
+    drop(process);
+    receiver.end().await;
+}
+
+#[tokio::test]
+async fn an_export_over_tls_trusts_the_authorities_of_the_host() {
+    let authority = Authority::new();
+    let mount = Mount::new(&authority.issue());
+    let gate = Readiness::default().gate("certificate");
+    let source = Source::new(mount.files(), gate, tls::Metrics::default());
+    let mut receiver = Receiver::start_over(Transport::Tls(source.tls())).await;
+    let (_trigger, shutdown) = channel();
+    let mut sources = JoinSet::new();
+    sources.spawn(source.run(shutdown));
+    let trusted = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(trusted.path(), authority.pem()).expect("a file");
+    let endpoint = format!("https://localhost:{}", receiver.address.port());
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
+        ("SSL_CERT_FILE", trusted.path().to_str().expect("a path")),
+    ];
+    let mut process = Process::start(&kit_program(), &[], &environment);
+    request_in_trace(&mut process).await;
+    receiver.next().await;
     drop(process);
     receiver.end().await;
 }

@@ -19,8 +19,8 @@ fn endpoints_follow_the_rules_of_opentelemetry() {
         (
             "one for all",
             &[BOTH],
-            Some("http://both:4317"),
-            Some("http://both:4317"),
+            Some("http://both:4317/"),
+            Some("http://both:4317/"),
         ),
         (
             "one of them goes elsewhere",
@@ -28,13 +28,13 @@ fn endpoints_follow_the_rules_of_opentelemetry() {
                 BOTH,
                 ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://m:4317"),
             ],
-            Some("http://both:4317"),
-            Some("http://m:4317"),
+            Some("http://both:4317/"),
+            Some("http://m:4317/"),
         ),
         (
             "one of them is off",
             &[BOTH, ("OTEL_METRICS_EXPORTER", "none")],
-            Some("http://both:4317"),
+            Some("http://both:4317/"),
             None,
         ),
         (
