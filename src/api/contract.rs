@@ -67,7 +67,7 @@ pub mod port {
     /// Admin endpoint of `agents-webhook`.
     pub const WEBHOOK_ADMIN: u16 = 8081;
     /// Admin endpoint of `agents-sidecar`; also where Prometheus scrapes.
-    pub const SIDECAR_ADMIN: u16 = 9090;
+    pub const SIDECAR_ADMIN: u16 = 9464;
     /// Admission reviews, over TLS.
     pub const WEBHOOK: u16 = 8443;
     /// OTLP over gRPC into the sidecar.

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    process::{Command as Cargo, Stdio},
+    process::Stdio,
     sync::OnceLock,
 };
 
@@ -121,23 +121,9 @@ pub(super) fn product(name: &str) -> PathBuf {
 
 /// Cargo builds no programs of other packages for a test, so it is asked here, and says where they are.
 fn build() -> BTreeMap<String, PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let packages = ["agents", "agents-webhook", "agents-sidecar"];
-    let mut command = Cargo::new(cargo);
-    // Cargo tells a test about its package; a build script that looks at the same variables would run for nothing.
-    for (name, _) in std::env::vars_os() {
-        let told = ["CARGO_PKG_", "CARGO_MANIFEST_"];
-        if told
-            .iter()
-            .any(|start| name.to_string_lossy().starts_with(start))
-        {
-            command.env_remove(name);
-        }
-    }
+    let mut command = support::cargo::command();
     let output = command
-        .arg("build")
-        .args(packages.map(|package| format!("--package={package}")))
-        .arg("--message-format=json")
+        .args(["build", "--workspace", "--bins", "--message-format=json"])
         .stderr(Stdio::inherit())
         .output()
         .expect("cargo");
