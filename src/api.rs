@@ -1,5 +1,16 @@
 //! The 19 kinds, the names that cross a process boundary, and the rules that decide: no I/O, no clock, no runtime.
 
+pub mod cause;
 pub mod condition;
 pub mod contract;
+pub mod crd;
+pub mod custody;
 pub mod kind;
+pub mod kinds;
+pub mod names;
+pub mod phase;
+pub mod policy;
+pub mod sanitise;
+pub mod schema;
+pub mod status;
+pub mod validate;

@@ -1,1 +1,68 @@
-//! The one emitter of Kubernetes Events.
+//! The one emitter of Kubernetes Events, shared by all programs.
+//!
+//! [`Emitter::emit`] never waits and never fails: occurrences go through a queue to one [`Writer`], which stores the first
+//! of a kind at once, counts repeats as a series, and keeps to limits per object, per reason and namespace, and for the
+//! whole program. Events are told once the status is stored; they never carry what only they know.
+
+mod emitter;
+mod event;
+mod limiter;
+pub mod metrics;
+mod occurrence;
+mod reason;
+mod settings;
+mod store;
+mod writer;
+
+pub use emitter::Emitter;
+pub use event::Reporter;
+pub use metrics::Metrics;
+pub use occurrence::{Effect, Note, Occurrence, Regarding};
+pub use reason::{Action, Reason, Severity};
+pub use settings::{Limits, Settings};
+pub use writer::Writer;
+
+use kube::Client;
+use tokio::sync::mpsc;
+
+/// How a program emits.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Whether Events are emitted at all.
+    pub enabled: bool,
+    /// Who emits.
+    pub reporter: Reporter,
+    /// What is kept to.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// What the operator has set, for one program.
+    pub fn new(settings: Settings, reporter: Reporter) -> Self {
+        let Settings {
+            enabled,
+            per_minute,
+        } = settings;
+        Self {
+            enabled,
+            reporter,
+            limits: Limits::new(per_minute),
+        }
+    }
+}
+
+/// The handle to emit with, and the task that does the writing, which the caller must run.
+pub fn new(client: Client, config: Config, metrics: Metrics) -> (Emitter, Writer) {
+    let Config {
+        enabled,
+        reporter,
+        limits,
+    } = config;
+    if !enabled {
+        return (Emitter::new(None, metrics), Writer::new(None));
+    }
+    let (sender, receiver) = mpsc::channel(limits.queue.max(1));
+    let store = store::Store::new(client, reporter, limits.deadline, metrics.clone());
+    let work = writer::Work::new(receiver, limits, store, metrics.clone());
+    (Emitter::new(Some(sender), metrics), Writer::new(Some(work)))
+}

@@ -1,1 +1,12 @@
 //! Serving: configuration, telemetry, admin endpoint, HTTP, TLS, shutdown and owned tasks. No Kubernetes objects.
+
+pub mod admin;
+pub mod args;
+pub mod config;
+pub mod http;
+pub mod program;
+pub mod readiness;
+pub mod shutdown;
+pub mod tasks;
+pub mod telemetry;
+pub mod tls;

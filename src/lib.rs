@@ -4,5 +4,17 @@
 //! telemetry; it knows no Kubernetes object. `events` is the one emitter of Kubernetes Events.
 
 pub mod api;
+#[cfg(feature = "controller")]
+pub mod cli;
+#[cfg(feature = "controller")]
+pub mod controller;
 pub mod events;
 pub mod kit;
+
+/// Paths of the admin endpoint, the same in all three programs.
+pub const ADMIN_PATHS: kit::admin::Paths = kit::admin::Paths {
+    livez: api::contract::path::LIVEZ,
+    readyz: api::contract::path::READYZ,
+    metrics: api::contract::path::METRICS,
+    profile: api::contract::path::PROFILE,
+};

@@ -1,3 +1,9 @@
 //! The `agents` program.
 
-fn main() {}
+use agents::cli::{self, Cli};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(Cli::parse())
+}

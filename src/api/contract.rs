@@ -67,11 +67,29 @@ pub mod port {
     /// Admin endpoint of `agents-webhook`.
     pub const WEBHOOK_ADMIN: u16 = 8081;
     /// Admin endpoint of `agents-sidecar`; also where Prometheus scrapes.
-    pub const SIDECAR_ADMIN: u16 = 9090;
+    pub const SIDECAR_ADMIN: u16 = 9464;
     /// Admission reviews, over TLS.
     pub const WEBHOOK: u16 = 8443;
     /// OTLP over gRPC into the sidecar.
     pub const OTLP_GRPC: u16 = 4317;
     /// OTLP over HTTP into the sidecar.
     pub const OTLP_HTTP: u16 = 4318;
+}
+
+/// Environment variables of the operators.
+pub mod env {
+    /// Whether Events are emitted.
+    pub const EVENTS_ENABLED: &str = "JANGAR_CONTROLLER_EVENTS_ENABLED";
+    /// Most Event writes about one object in a minute.
+    pub const EVENTS_RATE_LIMIT_PER_MIN: &str = "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN";
+}
+
+/// `reportingController` of the Events that each program emits.
+pub mod reporter {
+    /// The reconcilers.
+    pub const CONTROLLER: &str = "agents.proompteng.ai/controller";
+    /// The admission webhook.
+    pub const WEBHOOK: &str = "agents.proompteng.ai/webhook";
+    /// The sidecar.
+    pub const SIDECAR: &str = "agents.proompteng.ai/sidecar";
 }

@@ -1,3 +1,11 @@
 //! The integration tests: one program, a module per area, all against a real Kubernetes.
 
+// Helpers may unwrap as tests do: clippy exempts what is marked as test code.
+#![cfg(test)]
+
+mod api_server;
+mod crds;
+mod events;
+mod kit;
 mod lab;
+mod layers;

@@ -22,6 +22,12 @@ Environment:
 pub(crate) enum Command {
     /// Start a lab and stay until Ctrl-C
     Up(Up),
+    /// Start a lab with everything in it, say what to try, and stay until Ctrl-C
+    Tour {
+        /// Name of the lab
+        #[arg(long, default_value = "tour")]
+        name: LabName,
+    },
     /// Stop a lab and remove every trace of it, also after a crash
     Down {
         #[command(flatten)]

@@ -1,6 +1,7 @@
 //! What each command of the `lab` program does; the work itself is in the library.
 
 use crate::arguments::{Command, Named, Passed, Stage, Up};
+use crate::tour;
 use anyhow::{Context, Result, bail};
 use std::{
     fs::{self, File},
@@ -39,6 +40,7 @@ pub(crate) async fn run(command: Command) -> Result<()> {
     match command {
         Command::Up(up) if up.detach && !lab::use_existing_cluster() => detach(&up).await,
         Command::Up(up) => start(up).await,
+        Command::Tour { name } => tour::tour(&name).await,
         Command::Down { lab, all } => stop(lab, all).await,
         Command::Status { json } => status(json),
         Command::Logs { lab, part, follow } => logs(&lab.name, part.as_deref(), follow).await,

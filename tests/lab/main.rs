@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod tour;
 
 use anyhow::Result;
 use arguments::{Arguments, Command};

@@ -1,7 +1,10 @@
 //! Everything the integration tests and the lab share: a real Kubernetes, waits, captures and runners.
 
+pub mod cargo;
 pub mod cluster;
+pub mod crds;
 pub mod events;
+pub mod fixtures;
 pub mod http;
 pub mod image;
 pub mod kubectl;

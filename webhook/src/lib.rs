@@ -1,1 +1,57 @@
-//! The admission webhook.
+//! The admission webhook: a TLS port that follows its certificate, an admin endpoint, and an orderly end.
+//!
+//! Admission itself is the business of [`service`]; [`args`] is what operators can set.
+
+pub mod args;
+pub mod service;
+
+use agents::{
+    ADMIN_PATHS,
+    kit::{
+        http::{Limits, Server, Transport},
+        program::{Error, Program, listen_on},
+        telemetry::Identity,
+        tls,
+    },
+};
+use futures::TryFutureExt;
+
+pub use args::{Args, Config};
+
+const IDENTITY: Identity = Identity {
+    program: "agents-webhook",
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+/// Runs the webhook until it is told to end.
+pub async fn run(args: Args) -> Result<(), Error> {
+    let Some((config, notes)) = args.load()? else {
+        return Ok(());
+    };
+    let Config {
+        common,
+        listen,
+        connections,
+        tls,
+    } = config; // a setting left out here does not compile
+    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let certificate = program.readiness.gate("certificate");
+    let source = tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics()));
+    let server = Server {
+        listener: listen_on("admission", listen).await?,
+        transport: Transport::Tls(source.tls()),
+        limits: Limits {
+            connections,
+            ..Limits::default()
+        },
+        metrics: program.http.of("admission"),
+    };
+    program.tasks.support("certificate", |shutdown| {
+        source.run(shutdown).map_err(Into::into)
+    });
+    program.tasks.work("admission", |shutdown| async move {
+        server.serve(service::service(), shutdown).await;
+        Ok(())
+    });
+    program.run().await
+}

@@ -1,6 +1,7 @@
 //! Builds this workspace's own programs as static binaries, fit for an image that holds nothing else.
 
 use super::Image;
+use crate::cargo;
 use crate::lab::report::{Report, spoken};
 use anyhow::{Context, Result, bail};
 use std::{
@@ -54,17 +55,13 @@ pub async fn build_static(report: Report) -> Result<StaticPrograms> {
         .parent()
         .context("the tests package has no workspace around it")?;
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::from(cargo::command());
     command
-        .current_dir(workspace)
         .args(["build", "--quiet", "--workspace", "--target", &target])
         .args(PROGRAMS.iter().flat_map(|name| ["--bin", name]))
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        // The names of functions stay for back traces; everything else would only be copied into the lab.
-        .env(
-            "RUSTFLAGS",
-            "-C target-feature=+crt-static -C strip=debuginfo",
-        )
+        // As in the Makefile, so that one build serves the tests, the images and `make run`.
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let status = timeout(DEADLINE, command.status())

@@ -1,0 +1,22 @@
+# One small image per program: `docker build --target agents-webhook .`
+FROM rust:1.95-alpine AS build
+RUN apk add --no-cache musl-dev
+WORKDIR /src
+COPY . .
+RUN cargo build --release --locked --bin agents --bin agents-webhook --bin agents-sidecar
+
+FROM scratch AS base
+# No shell, no package manager, no root.
+USER 65532:65532
+
+FROM base AS agents
+COPY --from=build /src/target/release/agents /agents
+ENTRYPOINT ["/agents"]
+
+FROM base AS agents-webhook
+COPY --from=build /src/target/release/agents-webhook /agents-webhook
+ENTRYPOINT ["/agents-webhook"]
+
+FROM base AS agents-sidecar
+COPY --from=build /src/target/release/agents-sidecar /agents-sidecar
+ENTRYPOINT ["/agents-sidecar"]

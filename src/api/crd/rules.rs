@@ -1,0 +1,92 @@
+//! The rules on a status that the API server enforces itself, in CEL.
+//!
+//! They stand at the root of the schema, not under `status`, because a rule under `status` is skipped when a patch
+//! removes the whole status. Each compares with the stored object and lets pass what was already stored, so an old
+//! object that breaks a rule can still be changed elsewhere. Upper bounds that need `metadata.generation`, which CEL
+//! does not see, are the webhook's.
+
+use crate::api::kind::Kind;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
+
+/// The rules of a kind.
+pub(super) fn of(kind: Kind) -> Vec<ValidationRule> {
+    match kind {
+        Kind::AgentRun | Kind::OrchestrationRun | Kind::ToolRun => vec![
+            never_falls(),
+            written_once("startedAt"),
+            written_once("finishedAt"),
+            ends_after_start(),
+            final_phase(),
+        ],
+        Kind::Agent
+        | Kind::AgentProvider
+        | Kind::ImplementationSpec
+        | Kind::ImplementationSource
+        | Kind::VersionControlProvider
+        | Kind::Memory
+        | Kind::Orchestration
+        | Kind::Tool
+        | Kind::ApprovalPolicy
+        | Kind::Budget
+        | Kind::SecretBinding
+        | Kind::Signal
+        | Kind::SignalDelivery
+        | Kind::Schedule
+        | Kind::Artifact
+        | Kind::Workspace => vec![never_falls()],
+    }
+}
+
+fn never_falls() -> ValidationRule {
+    rule(
+        "observedGeneration",
+        "!has(oldSelf.status) || !has(oldSelf.status.observedGeneration)
+|| (has(self.status) && has(self.status.observedGeneration)
+  && self.status.observedGeneration >= oldSelf.status.observedGeneration)",
+        "observedGeneration never falls and is never removed",
+    )
+}
+
+fn written_once(field: &str) -> ValidationRule {
+    rule(
+        field,
+        &format!(
+            "!has(oldSelf.status) || !has(oldSelf.status.{field})
+|| (has(self.status) && has(self.status.{field}) && self.status.{field} == oldSelf.status.{field})"
+        ),
+        &format!("{field} is written once: it is never changed and never removed"),
+    )
+}
+
+fn ends_after_start() -> ValidationRule {
+    rule(
+        "finishedAt",
+        "!has(self.status) || !has(self.status.startedAt) || !has(self.status.finishedAt)
+|| self.status.finishedAt >= self.status.startedAt
+|| (has(oldSelf.status) && has(oldSelf.status.startedAt) && has(oldSelf.status.finishedAt)
+  && self.status.startedAt == oldSelf.status.startedAt && self.status.finishedAt == oldSelf.status.finishedAt)",
+        "finishedAt is not before startedAt",
+    )
+}
+
+fn final_phase() -> ValidationRule {
+    rule(
+        "phase",
+        "!has(oldSelf.status) || !has(oldSelf.status.phase)
+|| !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Cancelled'])
+|| (has(self.status) && has(self.status.phase) && self.status.phase == oldSelf.status.phase)",
+        "Succeeded, Failed and Cancelled are final: the phase is never changed and never removed",
+    )
+}
+
+fn rule(field: &str, rule: &str, message: &str) -> ValidationRule {
+    ValidationRule {
+        rule: rule.to_owned(),
+        message: Some(message.to_owned()),
+        field_path: Some(format!(".status.{field}")),
+        ..ValidationRule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,547 @@
+use super::*;
+use crate::api::kinds::{
+    Agent, AgentRun, ImplementationSource, Memory, Orchestration, SecretBinding, Tool,
+    VersionControlProvider,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+fn object<T: DeserializeOwned>(kind: &str, spec: Value) -> T {
+    serde_json::from_value(json!({
+        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": kind,
+        "metadata": {"name": "x", "namespace": "team"}, "spec": spec,
+    }))
+    .unwrap()
+}
+
+fn run(more: Value) -> AgentRun {
+    let mut spec = json!({"agentRef": {"name": "coder"}, "runtime": {"type": "job"}});
+    for (name, value) in more.as_object().unwrap() {
+        spec[name] = value.clone();
+    }
+    object("AgentRun", spec)
+}
+
+fn policy(value: Value) -> Policy {
+    serde_json::from_value(value).unwrap()
+}
+
+/// Rule, mode, place and reason of each finding.
+fn brief(findings: &[Finding]) -> Vec<String> {
+    findings
+        .iter()
+        .map(|finding| {
+            let Cause { field, reason, .. } = &finding.cause;
+            format!("{} {} {field} {reason}", finding.rule, finding.mode)
+        })
+        .collect()
+}
+
+#[track_caller]
+fn judge_run(policy: &Policy, run: &AgentRun, around: &Surroundings<'_>, expected: &[&str]) {
+    let intake = Intake::of_agent_run(run, around, &policy.defaults);
+    assert_eq!(brief(&evaluate(policy, &intake)), expected);
+}
+
+#[test]
+fn the_default_policy_lets_everything_through() {
+    let run = run(json!({"secrets": ["a"], "workload": {"image": "x"}}));
+    judge_run(&Policy::default(), &run, &Surroundings::default(), &[]);
+}
+
+#[test]
+fn labels_are_required_denied_and_allowed_by_key() {
+    let policy = policy(json!({"labels": {
+        "required": ["team", "cost"], "denied": ["internal/*"], "allowed": ["team", "internal/*"],
+    }}));
+    let mut run = run(json!({}));
+    let labels = [
+        ("team", "red"),
+        ("cost", " "),
+        ("internal/x", "1"),
+        ("free", "1"),
+    ];
+    run.metadata.labels = Some(
+        labels
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+    );
+    judge_run(
+        &policy,
+        &run,
+        &Surroundings::default(),
+        &[
+            "RequiredLabels enforce metadata.labels MissingRequiredLabels",
+            "AllowedLabels enforce metadata.labels[free] LabelNotAllowed",
+            "DeniedLabels enforce metadata.labels[internal/x] LabelBlocked",
+        ],
+    );
+    run.metadata.labels = None;
+    judge_run(
+        &policy,
+        &run,
+        &Surroundings::default(),
+        &["RequiredLabels enforce metadata.labels MissingRequiredLabels"],
+    );
+}
+
+#[test]
+fn images_are_judged_wherever_a_run_takes_them_from() {
+    let policy = policy(json!({
+        "images": {"allowed": ["good/*"], "denied": ["*:latest"]}, "defaults": {"image": "operator/runner:1"},
+    }));
+    let nowhere = Surroundings::default();
+    let not_allowed = |at: &str| format!("AllowedImages enforce {at} ImageNotAllowed");
+    let at_run = not_allowed("spec.workload.image");
+    judge_run(
+        &policy,
+        &run(json!({"workload": {"image": "good/a:1"}})),
+        &nowhere,
+        &[],
+    );
+    judge_run(
+        &policy,
+        &run(json!({"workload": {"image": "bad/a:latest"}})),
+        &nowhere,
+        &[
+            "DeniedImages enforce spec.workload.image ImageBlocked",
+            &at_run,
+        ],
+    );
+    judge_run(&policy, &run(json!({})), &nowhere, &[&at_run]);
+    let steps =
+        |steps: Value| run(json!({"runtime": {"type": "workflow"}, "workflow": {"steps": steps}}));
+    judge_run(
+        &policy,
+        &steps(json!([
+            {"name": "a", "workload": {"image": "bad/a"}}, {"name": "b", "workload": {"image": "good/b"}},
+            {"name": "c", "workload": {}},
+        ])),
+        &nowhere,
+        &[
+            &not_allowed("spec.workflow.steps[0].workload.image"),
+            &not_allowed("spec.workflow.steps[2].workload.image"),
+        ],
+    );
+    judge_run(
+        &policy,
+        &steps(json!([{"name": "a"}])),
+        &nowhere,
+        &[&at_run],
+    );
+    let custom = json!({"runtime": {"type": "custom"}});
+    judge_run(&policy, &run(custom), &nowhere, &[]);
+}
+
+/// A run that uses a secret in every way there is.
+fn run_with_every_secret() -> AgentRun {
+    run(json!({
+        "runtime": {"type": "workflow", "config": {"imagePullSecrets": ["pull-a", {"name": "pull-b"}]}},
+        "secrets": ["env"],
+        "workload": {"volumes": [{"type": "secret", "name": "v", "mountPath": "/v", "secretName": "vol"}]},
+        "workflow": {"steps": [{"name": "a", "workload": {"volumes": [
+            {"type": "emptyDir", "name": "e", "mountPath": "/e"},
+            {"type": "secret", "name": "v", "mountPath": "/v", "secretName": "step-vol"},
+        ]}}]},
+        "systemPromptRef": {"kind": "Secret", "name": "prompt", "key": "text"},
+        "memoryRef": {"name": "mem"},
+        "vcsRef": {"name": "hub"},
+        "vcsPolicy": {"required": true},
+    }))
+}
+
+fn memory() -> Memory {
+    object(
+        "Memory",
+        json!({"type": "postgres", "connection": {"secretRef": {"name": "mem-secret"}}}),
+    )
+}
+
+fn vcs() -> VersionControlProvider {
+    object(
+        "VersionControlProvider",
+        json!({"provider": "github", "auth": {
+            "method": "token", "token": {"secretRef": {"name": "vcs-token"}},
+            "app": {"privateKeySecretRef": {"name": "vcs-app"}},
+            "ssh": {"privateKeySecretRef": {"name": "vcs-ssh"}},
+        }}),
+    )
+}
+
+/// Every place by which a secret enters [`run_with_every_secret`], with its name.
+const EVERY_WAY: [(&str, &str); 11] = [
+    (
+        "spec.workflow.steps[0].workload.volumes[1].secretName",
+        "step-vol",
+    ),
+    ("spec.workload.volumes[0].secretName", "vol"),
+    ("spec.secrets[0]", "env"),
+    ("spec.systemPromptRef.name", "prompt"),
+    ("spec.memoryRef", "mem-secret"),
+    ("spec.vcsRef", "vcs-token"),
+    ("spec.vcsRef", "vcs-app"),
+    ("spec.vcsRef", "vcs-ssh"),
+    ("spec.runtime.config.imagePullSecrets[0]", "pull-a"),
+    ("spec.runtime.config.imagePullSecrets[1].name", "pull-b"),
+    ("spec.agentRef", "operator-auth"),
+];
+
+#[test]
+fn every_way_a_secret_enters_a_run_is_seen() {
+    let (run, memory, vcs) = (run_with_every_secret(), memory(), vcs());
+    let around = Surroundings {
+        memory: Some(&memory),
+        vcs: Some(&vcs),
+        ..Surroundings::default()
+    };
+    let defaults = Defaults {
+        auth_secret: Some("operator-auth".to_owned()),
+        ..Defaults::default()
+    };
+    let intake = Intake::of_agent_run(&run, &around, &defaults);
+    let seen: Vec<(String, &str)> = intake
+        .secrets
+        .iter()
+        .map(|entry| (entry.at.to_string(), entry.name.as_str()))
+        .collect();
+    assert_eq!(seen, EVERY_WAY.map(|(at, name)| (at.to_owned(), name)));
+}
+
+#[test]
+fn a_blocked_secret_is_refused_on_every_way() {
+    let (run, memory, vcs) = (run_with_every_secret(), memory(), vcs());
+    let around = Surroundings {
+        memory: Some(&memory),
+        vcs: Some(&vcs),
+        ..Surroundings::default()
+    };
+    for (at, name) in EVERY_WAY {
+        let policy = policy(json!({
+            "blockedSecrets": [name], "defaults": {"authSecret": "operator-auth"},
+            "modes": {"DeclaredSecrets": "audit"},
+        }));
+        let intake = Intake::of_agent_run(&run, &around, &policy.defaults);
+        let blocked: Vec<String> = brief(&evaluate(&policy, &intake))
+            .into_iter()
+            .filter(|line| line.starts_with("BlockedSecrets"))
+            .collect();
+        assert_eq!(
+            blocked,
+            [format!("BlockedSecrets enforce {at} SecretBlocked")]
+        );
+    }
+}
+
+#[test]
+fn an_agent_that_lists_secrets_refuses_all_others() {
+    let agent: Agent = object(
+        "Agent",
+        json!({
+            "providerRef": {"name": "p"}, "security": {"allowedSecrets": ["env", "mem-secret"]},
+        }),
+    );
+    let (memory, vcs) = (memory(), vcs());
+    let around = Surroundings {
+        agent: Some(&agent),
+        memory: Some(&memory),
+        vcs: Some(&vcs),
+        ..Surroundings::default()
+    };
+    let policy = policy(json!({"defaults": {"authSecret": "auth"}}));
+    let run = run(json!({
+        "secrets": ["env", "other", "mem-secret"], "memoryRef": {"name": "m"}, "vcsRef": {"name": "v"},
+    }));
+    judge_run(
+        &policy,
+        &run,
+        &around,
+        &[
+            "AgentSecrets enforce spec.secrets[1] SecretNotAllowed",
+            "AgentSecrets warn spec.vcsRef SecretNotAllowed",
+            "AgentSecrets warn spec.vcsRef SecretNotAllowed",
+            "AgentSecrets warn spec.vcsRef SecretNotAllowed",
+            "AgentSecrets enforce spec.agentRef SecretNotAllowed",
+        ],
+    );
+}
+
+#[test]
+fn credentials_of_version_control_count_only_as_far_as_it_is_used() {
+    let vcs = vcs();
+    let around = Surroundings {
+        vcs: Some(&vcs),
+        ..Surroundings::default()
+    };
+    let policy = policy(json!({"blockedSecrets": ["vcs-token"]}));
+    for (vcs_policy, expected) in [
+        (
+            json!({}),
+            vec!["BlockedSecrets warn spec.vcsRef SecretBlocked"],
+        ),
+        (
+            json!({"required": true}),
+            vec!["BlockedSecrets enforce spec.vcsRef SecretBlocked"],
+        ),
+        (json!({"required": true, "mode": "none"}), vec![]),
+    ] {
+        judge_run(
+            &policy,
+            &run(json!({"vcsPolicy": vcs_policy})),
+            &around,
+            &expected,
+        );
+    }
+}
+
+#[test]
+fn prompts_and_memories_from_secrets_must_be_declared() {
+    let memory = memory();
+    let around = Surroundings {
+        memory: Some(&memory),
+        ..Surroundings::default()
+    };
+    let prompt = json!({"kind": "Secret", "name": "prompt", "key": "text"});
+    let policy = Policy::default();
+    let undeclared = |at: &str| format!("DeclaredSecrets enforce {at} SecretNotAllowed");
+    judge_run(
+        &policy,
+        &run(json!({"systemPromptRef": prompt})),
+        &around,
+        &[&undeclared("spec.systemPromptRef.name")],
+    );
+    judge_run(
+        &policy,
+        &run(json!({"systemPromptRef": prompt, "secrets": ["prompt"]})),
+        &around,
+        &[&undeclared("spec.memoryRef")],
+    );
+    judge_run(
+        &policy,
+        &run(json!({"systemPromptRef": prompt, "secrets": ["prompt", "mem-secret"]})),
+        &around,
+        &[],
+    );
+    let from_config_map = json!({"kind": "ConfigMap", "name": "prompt", "key": "text"});
+    judge_run(
+        &policy,
+        &run(json!({"systemPromptRef": from_config_map})),
+        &around,
+        &[],
+    );
+}
+
+#[test]
+fn the_default_prompt_of_the_agent_counts_when_the_run_has_none() {
+    let agent: Agent = object(
+        "Agent",
+        json!({"providerRef": {"name": "p"}, "defaults": {
+            "systemPromptRef": {"kind": "Secret", "name": "prompt", "key": "text"},
+        }}),
+    );
+    let around = Surroundings {
+        agent: Some(&agent),
+        ..Surroundings::default()
+    };
+    let policy = Policy::default();
+    judge_run(
+        &policy,
+        &run(json!({})),
+        &around,
+        &["DeclaredSecrets enforce spec.agentRef SecretNotAllowed"],
+    );
+    judge_run(
+        &policy,
+        &run(json!({"systemPrompt": "be kind"})),
+        &around,
+        &[],
+    );
+}
+
+#[test]
+fn service_accounts_are_judged_after_defaults() {
+    let agent: Agent = object(
+        "Agent",
+        json!({
+            "providerRef": {"name": "p"}, "security": {"allowedServiceAccounts": ["builder"]},
+        }),
+    );
+    let around = Surroundings {
+        agent: Some(&agent),
+        ..Surroundings::default()
+    };
+    let refused =
+        "AgentServiceAccounts enforce spec.runtime.config.serviceAccount ServiceAccountNotAllowed";
+    let given = |account: &str| {
+        run(json!({"runtime": {"type": "job", "config": {"serviceAccount": account}}}))
+    };
+    let by_operator = policy(json!({"defaults": {"serviceAccount": "builder"}}));
+    judge_run(&Policy::default(), &given("builder"), &around, &[]);
+    judge_run(&Policy::default(), &given("admin"), &around, &[refused]);
+    judge_run(&Policy::default(), &run(json!({})), &around, &[refused]);
+    judge_run(&by_operator, &run(json!({})), &around, &[]);
+    let custom = run(json!({"runtime": {"type": "custom"}}));
+    judge_run(&Policy::default(), &custom, &around, &[]);
+}
+
+#[test]
+fn bindings_that_name_the_agent_are_the_whole_list() {
+    let binding = |subjects: Value| -> SecretBinding {
+        object(
+            "SecretBinding",
+            json!({"subjects": subjects, "allowedSecrets": ["a"]}),
+        )
+    };
+    let here = binding(json!([{"kind": "Agent", "name": "coder"}]));
+    let elsewhere = binding(json!([{"kind": "Agent", "name": "coder", "namespace": "other"}]));
+    let other =
+        binding(json!([{"kind": "Tool", "name": "coder"}, {"kind": "Agent", "name": "writer"}]));
+    let run = run(json!({"secrets": ["a", "b"]}));
+    let required = policy(json!({"requireSecretBinding": true}));
+    let missing = "SecretBindings enforce spec.agentRef SecretBindingMissing";
+    let not_given = "SecretBindings enforce spec.secrets[1] SecretNotAllowed";
+    for (row, policy, bindings, expected) in [
+        (
+            "named",
+            &Policy::default(),
+            vec![here.clone(), other.clone()],
+            vec![not_given],
+        ),
+        (
+            "not named",
+            &Policy::default(),
+            vec![elsewhere.clone(), other.clone()],
+            vec![],
+        ),
+        (
+            "not named, but required",
+            &required,
+            vec![elsewhere, other],
+            vec![missing],
+        ),
+        ("none, but required", &required, vec![], vec![missing]),
+    ] {
+        let around = Surroundings {
+            bindings: &bindings,
+            ..Surroundings::default()
+        };
+        let intake = Intake::of_agent_run(&run, &around, &policy.defaults);
+        assert_eq!(brief(&evaluate(policy, &intake)), expected, "{row}");
+    }
+}
+
+#[test]
+fn each_rule_runs_in_its_own_mode() {
+    let policy = policy(json!({
+        "images": {"denied": ["*"]}, "blockedSecrets": ["a"],
+        "modes": {"DeniedImages": "audit", "BlockedSecrets": "warn"},
+    }));
+    judge_run(
+        &policy,
+        &run(json!({"secrets": ["a"], "workload": {"image": "x"}})),
+        &Surroundings::default(),
+        &[
+            "DeniedImages audit spec.workload.image ImageBlocked",
+            "BlockedSecrets warn spec.secrets[0] SecretBlocked",
+        ],
+    );
+}
+
+#[test]
+fn other_kinds_are_judged_by_what_they_bring_in() {
+    let policy = policy(json!({
+        "images": {"denied": ["bad/*"]}, "blockedSecrets": ["mem-secret", "vcs-ssh", "hook", "prompt", "env", "pull", "vol"],
+    }));
+    let judged = |intake: Intake<'_>| brief(&evaluate(&policy, &intake));
+    let tool: Tool = object("Tool", json!({"image": "bad/tool"}));
+    assert_eq!(
+        judged(Intake::of_tool(&tool)),
+        ["DeniedImages enforce spec.image ImageBlocked"]
+    );
+    assert_eq!(
+        judged(Intake::of_memory(&memory())),
+        ["BlockedSecrets enforce spec.connection.secretRef.name SecretBlocked"]
+    );
+    assert_eq!(
+        judged(Intake::of_version_control_provider(&vcs())),
+        ["BlockedSecrets enforce spec.auth.ssh.privateKeySecretRef.name SecretBlocked"]
+    );
+    let source: ImplementationSource = object(
+        "ImplementationSource",
+        json!({"provider": "github", "auth": {"secretRef": {"name": "hook"}}}),
+    );
+    assert_eq!(
+        judged(Intake::of_implementation_source(&source)),
+        ["BlockedSecrets enforce spec.auth.secretRef.name SecretBlocked"]
+    );
+    let agent: Agent = object(
+        "Agent",
+        json!({"providerRef": {"name": "p"}, "defaults": {
+            "systemPromptRef": {"kind": "Secret", "name": "prompt", "key": "text"},
+        }}),
+    );
+    assert_eq!(
+        judged(Intake::of_agent(&agent)),
+        ["BlockedSecrets enforce spec.defaults.systemPromptRef.name SecretBlocked"]
+    );
+    let volume = json!([{"type": "secret", "name": "v", "mountPath": "/v", "secretName": "vol"}]);
+    let orchestration: Orchestration = object(
+        "Orchestration",
+        json!({"steps": [
+            {"name": "a", "kind": "Checkpoint"},
+            {
+                "name": "b", "kind": "AgentRun", "secrets": ["env"], "workload": {"image": "bad/a", "volumes": volume},
+                "runtime": {"type": "job", "config": {"imagePullSecrets": [{"name": "pull"}]}},
+                "workflow": {"steps": [{"name": "s", "workload": {"image": "bad/b"}}]},
+            },
+        ]}),
+    );
+    assert_eq!(
+        judged(Intake::of_orchestration(&orchestration)),
+        [
+            "DeniedImages enforce spec.steps[1].workload.image ImageBlocked",
+            "DeniedImages enforce spec.steps[1].workflow.steps[0].workload.image ImageBlocked",
+            "BlockedSecrets enforce spec.steps[1].workload.volumes[0].secretName SecretBlocked",
+            "BlockedSecrets enforce spec.steps[1].runtime.config.imagePullSecrets[0].name SecretBlocked",
+            "BlockedSecrets enforce spec.steps[1].secrets[0] SecretBlocked",
+        ]
+    );
+}
+
+#[test]
+fn an_update_is_judged_by_what_it_adds() {
+    let policy = policy(json!({"images": {"denied": ["bad/*"]}, "blockedSecrets": ["a"]}));
+    let judged = |run: &AgentRun| {
+        evaluate(
+            &policy,
+            &Intake::of_agent_run(run, &Surroundings::default(), &policy.defaults),
+        )
+    };
+    let before = judged(&run(json!({"workload": {"image": "bad/1"}})));
+    let same = judged(&run(
+        json!({"workload": {"image": "bad/1"}, "secrets": ["a"]}),
+    ));
+    let other = judged(&run(json!({"workload": {"image": "bad/2"}})));
+    assert_eq!(
+        brief(&newly_broken(same, &before)),
+        ["BlockedSecrets enforce spec.secrets[0] SecretBlocked"]
+    );
+    assert_eq!(
+        brief(&newly_broken(other, &before)),
+        ["DeniedImages enforce spec.workload.image ImageBlocked"]
+    );
+}
+
+#[test]
+fn messages_say_what_would_be_right() {
+    let policy = policy(json!({"images": {"allowed": ["a", "b", "c", "d", "e", "f", "g"]}}));
+    let run = run(json!({"workload": {"image": "x"}}));
+    let intake = Intake::of_agent_run(&run, &Surroundings::default(), &policy.defaults);
+    let messages: Vec<String> = evaluate(&policy, &intake)
+        .into_iter()
+        .map(|finding| finding.cause.message)
+        .collect();
+    assert_eq!(
+        messages,
+        [r#"image "x" is not allowed here; allowed: "a", "b", "c", "d", "e" and 2 more"#]
+    );
+}

@@ -1,0 +1,317 @@
+//! Names what in a status contradicts the contract, compared with the status before.
+//!
+//! Judges only what changed: an object that broke a rule before can still be updated elsewhere.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::fields::{
+    CONDITIONS, FINISHED_AT, Fields, OBSERVED_GENERATION, PHASE, STARTED_AT, UPDATED_AT,
+};
+use crate::api::cause::{Cause, Causes, Path, Reason, quoted};
+use crate::api::condition::stamp::latest_plausible;
+use crate::api::condition::{Condition, ConditionType, Moment};
+use crate::api::kind::Kind;
+use crate::api::phase::{self, Phase};
+
+const ROOT: Path<'static> = Path::root("status");
+
+/// Every contradiction of the new status with itself, with the old one, with the generation and with the clock.
+pub fn check(kind: Kind, old: Option<&Value>, new: Option<&Value>, at: Moment) -> Vec<Cause> {
+    let change = Change {
+        old: &Fields::from(old),
+        new: &Fields::from(new),
+        at,
+    };
+    let mut causes = Causes::default();
+    change.check_generation(&mut causes);
+    if phase::is_run(kind) {
+        change.check_phase(&mut causes);
+        change.check_start(&mut causes);
+        change.check_end(&mut causes);
+        change.check_terminal_conditions(&mut causes);
+    }
+    change.check_future(&mut causes);
+    change.check_conditions(&mut causes);
+    causes.told()
+}
+
+struct Change<'a> {
+    old: &'a Fields,
+    new: &'a Fields,
+    at: Moment,
+}
+
+impl Change<'_> {
+    /// S1.
+    fn check_generation(&self, causes: &mut Causes) {
+        let field = ROOT.field(OBSERVED_GENERATION);
+        let (old, new) = (
+            self.old.number(OBSERVED_GENERATION),
+            self.new.number(OBSERVED_GENERATION),
+        );
+        if let Some(new) = new.filter(|_| new != old)
+            && new > self.at.generation
+        {
+            causes.add(
+                &field,
+                Reason::ObservedGenerationAhead,
+                generation_ahead(new, self.at),
+            );
+        }
+        if let Some(old) = old
+            && new.is_none_or(|new| new < old)
+        {
+            let now = new.map_or("taken away".to_owned(), |new| format!("set to {new}"));
+            causes.add(
+                &field,
+                Reason::ObservedGenerationWentBack,
+                format!("observedGeneration was {old} and is {now}; it only grows: read the object again before writing"),
+            );
+        }
+    }
+
+    /// S5.
+    fn check_phase(&self, causes: &mut Causes) {
+        let Some(old) = self.old.phase().filter(|phase| phase.is_terminal()) else {
+            return;
+        };
+        if self.new.phase().is_none_or(|new| !old.may_become(new)) {
+            let new = self.new.text(PHASE).unwrap_or_default();
+            causes.add(
+                &ROOT.field(PHASE),
+                Reason::TerminalPhaseLeft,
+                format!(
+                    "the run has ended as {old} and cannot become {}; create a new run instead",
+                    quoted(new)
+                ),
+            );
+        }
+    }
+
+    /// S3.
+    fn check_start(&self, causes: &mut Causes) {
+        let field = ROOT.field(STARTED_AT);
+        if let Some(message) = self.rewritten(STARTED_AT) {
+            causes.add(&field, Reason::StartedAtChanged, message);
+        }
+        let pending = self
+            .new
+            .text(PHASE)
+            .is_none_or(|phase| phase == Phase::Pending.as_str());
+        if self.newly_set(STARTED_AT) && pending {
+            causes.add(
+                &field,
+                Reason::StartedAtTooEarly,
+                "the run has not started; set startedAt together with the phase Running",
+            );
+        }
+    }
+
+    /// S4.
+    fn check_end(&self, causes: &mut Causes) {
+        let field = ROOT.field(FINISHED_AT);
+        if let Some(message) = self.rewritten(FINISHED_AT) {
+            causes.add(&field, Reason::FinishedAtChanged, message);
+        }
+        let ended = |status: &Fields| status.phase().is_some_and(Phase::is_terminal);
+        if self.newly_set(FINISHED_AT) && !ended(self.new) {
+            causes.add(
+                &field,
+                Reason::FinishedAtTooEarly,
+                "the run has not ended; set finishedAt together with the phase Succeeded, Failed or Cancelled",
+            );
+        }
+        let missing = |status: &Fields| ended(status) && status.get(FINISHED_AT).is_none();
+        if missing(self.new) && !missing(self.old) && self.old.get(FINISHED_AT).is_none() {
+            causes.add(
+                &field,
+                Reason::FinishedAtMissing,
+                "the run has ended; set finishedAt to the time of its end",
+            );
+        }
+        let backwards = |status: &Fields| {
+            let (start, end) = (status.time(STARTED_AT)?, status.time(FINISHED_AT)?);
+            (end < start).then_some((start, end))
+        };
+        if let Some((start, end)) =
+            backwards(self.new).filter(|_| backwards(self.old) != backwards(self.new))
+        {
+            causes.add(
+                &field,
+                Reason::FinishedBeforeStarted,
+                format!(
+                    "finishedAt {end} lies before startedAt {start}; a run ends after it starts"
+                ),
+            );
+        }
+    }
+
+    /// What was done to a field that is written once.
+    fn rewritten(&self, name: &str) -> Option<String> {
+        let old = self.old.get(name)?;
+        let changed = match (self.old.time(name), self.new.time(name)) {
+            (Some(old), Some(new)) => old != new,
+            (None, _) | (_, None) => self.new.get(name) != Some(old),
+        };
+        let new = self.new.text(name).map_or("taken away".to_owned(), quoted);
+        let old = quoted(old.as_str().unwrap_or_default());
+        changed.then(|| {
+            format!("{name} was {old} and is {new}; it is written once: leave it as it is")
+        })
+    }
+
+    fn newly_set(&self, name: &str) -> bool {
+        self.old.get(name).is_none() && self.new.get(name).is_some()
+    }
+
+    fn check_future(&self, causes: &mut Causes) {
+        for name in [STARTED_AT, FINISHED_AT, UPDATED_AT] {
+            if self.new.get(name) != self.old.get(name) {
+                check_not_ahead(causes, &ROOT.field(name), self.new.time(name), self.at);
+            }
+        }
+    }
+
+    /// The terminal part of S6.
+    fn check_terminal_conditions(&self, causes: &mut Causes) {
+        if let Some(message) = terminal_conflict(self.new)
+            && terminal_conflict(self.old).as_ref() != Some(&message)
+        {
+            causes.add(
+                &ROOT.field(CONDITIONS),
+                Reason::TerminalConditionConflict,
+                message,
+            );
+        }
+    }
+
+    /// The rest of S6.
+    fn check_conditions(&self, causes: &mut Causes) {
+        let mut before: HashMap<String, (usize, Condition)> = HashMap::new();
+        for (_, entry) in self.old.conditions() {
+            before.entry(entry.type_.clone()).or_insert((0, entry)).0 += 1;
+        }
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        let field = ROOT.field(CONDITIONS);
+        for (index, entry) in self.new.conditions() {
+            let here = field.index(index);
+            let before = before.get(&entry.type_);
+            let nth = seen.entry(entry.type_.clone()).or_insert(0);
+            *nth += 1;
+            if *nth == 1 {
+                self.check_condition(causes, &here, before.map(|(_, entry)| entry), &entry);
+            } else if before.is_none_or(|(count, _)| *nth > *count) {
+                causes.add(
+                    &here.field("type"),
+                    Reason::ConditionDuplicate,
+                    format!(
+                        "there is already a condition {}; keep one per type",
+                        quoted(&entry.type_)
+                    ),
+                );
+            }
+        }
+    }
+
+    fn check_condition(
+        &self,
+        causes: &mut Causes,
+        here: &Path<'_>,
+        before: Option<&Condition>,
+        entry: &Condition,
+    ) {
+        let earlier = before.and_then(|before| before.last_transition_time);
+        if entry.last_transition_time != earlier {
+            let field = here.field("lastTransitionTime");
+            check_not_ahead(causes, &field, entry.last_transition_time, self.at);
+            if let (Some(before), Some(earlier)) = (before, earlier)
+                && before.status == entry.status
+            {
+                causes.add(
+                    &field,
+                    Reason::TransitionTimeMoved,
+                    format!(
+                        "condition {} is {} as before, so its lastTransitionTime stays {earlier}; it moves only when the status flips",
+                        quoted(&entry.type_),
+                        quoted(&entry.status),
+                    ),
+                );
+            }
+        }
+        let seen = before.and_then(|before| before.observed_generation);
+        if let Some(generation) = entry
+            .observed_generation
+            .filter(|_| entry.observed_generation != seen)
+            && generation > self.at.generation
+        {
+            let field = here.field(OBSERVED_GENERATION);
+            causes.add(
+                &field,
+                Reason::ObservedGenerationAhead,
+                generation_ahead(generation, self.at),
+            );
+        }
+    }
+}
+
+/// How the terminal conditions contradict the phase; nothing if the phase is a word that we do not know.
+fn terminal_conflict(status: &Fields) -> Option<String> {
+    let phase = match status.text(PHASE) {
+        Some(word) => Phase::parse(word)?,
+        None => Phase::Pending,
+    };
+    let conditions = status.conditions();
+    let terminal = [
+        ConditionType::Succeeded,
+        ConditionType::Failed,
+        ConditionType::Cancelled,
+    ];
+    let holding: Vec<&str> = terminal
+        .into_iter()
+        .map(ConditionType::as_str)
+        .filter(|type_| {
+            let holds = |entry: &Condition| entry.type_ == *type_ && entry.status == "True";
+            conditions.iter().any(|(_, entry)| holds(entry))
+        })
+        .collect();
+    let fitting: Vec<&str> = phase
+        .terminal_condition()
+        .map(ConditionType::as_str)
+        .into_iter()
+        .collect();
+    if holding == fitting {
+        return None;
+    }
+    let holding = if holding.is_empty() {
+        "none".to_owned()
+    } else {
+        holding.join(", ")
+    };
+    let right = match fitting.first() {
+        Some(type_) => format!("exactly {type_} must be True"),
+        None => "none may be True before the run has ended".to_owned(),
+    };
+    Some(format!(
+        "the phase is {phase}, but of Succeeded, Failed and Cancelled these conditions are True: {holding}; {right}"
+    ))
+}
+
+fn check_not_ahead(causes: &mut Causes, field: &Path<'_>, time: Option<Timestamp>, at: Moment) {
+    if let Some(time) = time.filter(|time| *time > latest_plausible(at.now)) {
+        causes.add(
+            field,
+            Reason::TimeInFuture,
+            format!("{time} lies in the future; write the time at which it happened, in UTC"),
+        );
+    }
+}
+
+fn generation_ahead(given: i64, at: Moment) -> String {
+    format!(
+        "observedGeneration is {given}, but the object is at generation {}; write the generation that was looked at",
+        at.generation
+    )
+}

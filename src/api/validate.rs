@@ -1,0 +1,155 @@
+//! What the schema cannot say: faults of a spec, each with its place, a stable reason and what would be right.
+//!
+//! One function for webhook, reconciler and command line. References are checked for form only: an object that is not
+//! there yet is a wait, not a fault. What the operator allows is `policy`, what a status may say is `status`.
+
+mod agents;
+mod approval_policy;
+mod artifact;
+mod budget;
+mod orchestrations;
+mod schedule;
+mod secret_binding;
+mod shared;
+mod signals;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod workspace;
+
+pub use agents::version_control_provider::{
+    HostAuth, auth_method, auth_secrets, host_auth, method_word,
+};
+pub use orchestrations::graph::StepGraph;
+pub use orchestrations::step::StepKind;
+pub use schedule::{CronError, parse_cron, parse_time_zone};
+pub use shared::{Quantity, QuantityError};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::cause::{Cause, Causes, FieldPath, Path, Reason, Segment};
+use super::kind::Kind;
+use super::names::Form;
+
+const SPEC: Path<'static> = Path::root("spec");
+
+/// All faults of an object. With `old`, those that the update brings: a fault that the object had before, at the same
+/// place with the same value, does not keep anyone from changing something else.
+pub fn validate(kind: Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let Some(old) = old else {
+        return faults(kind, object).told();
+    };
+    if old.get("spec") == object.get("spec") {
+        return Vec::new();
+    }
+    let mut causes = faults(kind, object);
+    causes.forgive(&faults(kind, old), |field| {
+        field.find(object) == field.find(old)
+    });
+    shared::frozen::check(&mut causes, kind, old, object);
+    causes.told()
+}
+
+fn faults(kind: Kind, object: &Value) -> Causes {
+    let mut causes = Causes::default();
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    check_name(&mut causes, kind, name);
+    let no_spec = Value::Object(Map::new());
+    let spec = object.get("spec").unwrap_or(&no_spec);
+    check_spec(&mut causes, kind, spec, name);
+    causes
+}
+
+/// The name of these kinds is copied into a label of what they make.
+fn check_name(causes: &mut Causes, kind: Kind, name: Option<&str>) {
+    let becomes_label = match kind {
+        Kind::AgentRun
+        | Kind::OrchestrationRun
+        | Kind::ToolRun
+        | Kind::Schedule
+        | Kind::Workspace => true,
+        Kind::Agent
+        | Kind::AgentProvider
+        | Kind::ImplementationSpec
+        | Kind::ImplementationSource
+        | Kind::VersionControlProvider
+        | Kind::Memory
+        | Kind::Orchestration
+        | Kind::Tool
+        | Kind::ApprovalPolicy
+        | Kind::Budget
+        | Kind::SecretBinding
+        | Kind::Signal
+        | Kind::SignalDelivery
+        | Kind::Artifact => false,
+    };
+    if let Some(name) = name.filter(|name| becomes_label && !Form::LabelValue.fits(name)) {
+        causes.add(
+            &Path::root("metadata").field("name"),
+            Reason::NameTooLong,
+            format!(
+                "the name of {kind} objects becomes a label and has {} characters; use at most 63",
+                name.len()
+            ),
+        );
+    }
+}
+
+fn check_spec(causes: &mut Causes, kind: Kind, spec: &Value, name: Option<&str>) {
+    match kind {
+        Kind::Agent => read(causes, spec, agents::agent::check),
+        Kind::AgentRun => read(causes, spec, agents::agent_run::check),
+        Kind::AgentProvider => read(causes, spec, agents::agent_provider::check),
+        Kind::ImplementationSpec => read(causes, spec, agents::implementation::check_spec),
+        Kind::ImplementationSource => read(causes, spec, agents::implementation_source::check),
+        Kind::VersionControlProvider => read(causes, spec, agents::version_control_provider::check),
+        Kind::Memory => read(causes, spec, agents::memory::check),
+        Kind::Orchestration => read(causes, spec, |causes, spec| {
+            orchestrations::orchestration::check(causes, spec, name);
+        }),
+        Kind::OrchestrationRun => read(causes, spec, orchestrations::orchestration_run::check),
+        Kind::Tool => read(causes, spec, tools::check_tool),
+        Kind::ToolRun => read(causes, spec, tools::check_tool_run),
+        Kind::ApprovalPolicy => read(causes, spec, approval_policy::check),
+        Kind::Budget => read(causes, spec, budget::check),
+        Kind::SecretBinding => read(causes, spec, secret_binding::check),
+        Kind::Signal => read(causes, spec, signals::check_signal),
+        Kind::SignalDelivery => read(causes, spec, signals::check_delivery),
+        Kind::Schedule => read(causes, spec, schedule::check),
+        Kind::Artifact => read(causes, spec, artifact::check),
+        Kind::Workspace => read(causes, spec, workspace::check),
+    }
+}
+
+/// Reads a spec as its type and checks it; what cannot be read is a fault at the place where reading stopped.
+fn read<'v, T: Deserialize<'v>>(
+    causes: &mut Causes,
+    spec: &'v Value,
+    check: impl FnOnce(&mut Causes, &T),
+) {
+    match read_at(&SPEC, spec) {
+        Ok(spec) => check(causes, &spec),
+        Err(cause) => causes.push(cause),
+    }
+}
+
+/// Reads the value at a place as a type.
+fn read_at<'v, T: Deserialize<'v>>(at: &Path<'_>, value: &'v Value) -> Result<T, Cause> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        use serde_path_to_error::Segment as Read;
+        let inner = error.path().iter().filter_map(|segment| match segment {
+            Read::Seq { index } => Some(Segment::Index(*index)),
+            Read::Map { key } => Some(Segment::Field(key.clone())),
+            Read::Enum { variant } => Some(Segment::Field(variant.clone())),
+            Read::Unknown => None,
+        });
+        let field: FieldPath = FieldPath::from(at).into_iter().chain(inner).collect();
+        let problem: String = error.inner().to_string().chars().take(200).collect();
+        Cause {
+            field,
+            reason: Reason::Malformed,
+            message: format!("cannot be read: {problem}"),
+        }
+    })
+}

@@ -1,0 +1,268 @@
+//! Schedule: times that come, in a zone that exists, for something that can be started.
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use jiff::civil::{DateTime, date};
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use thiserror::Error;
+
+use super::SPEC;
+use super::shared::check_name;
+use crate::api::cause::{Causes, Path, Reason, did_you_mean, not_one_of, quoted};
+use crate::api::contract::VERSION;
+use crate::api::kind::Kind;
+use crate::api::kinds::ScheduleSpec;
+use crate::api::kinds::schedule::TargetRef;
+use crate::api::names::Form;
+
+/// Longest text that is read as cron; five fields with every value listed are shorter.
+const LONGEST: usize = 512;
+
+/// Kinds that a schedule can start.
+const TARGETS: [Kind; 2] = [Kind::AgentRun, Kind::OrchestrationRun];
+
+/// Why a text is no usable schedule.
+#[derive(Debug, Error)]
+pub enum CronError {
+    /// A zone is named in the text.
+    #[error("names a time zone; put it into timezone")]
+    Zone,
+    /// The text is longer than any schedule.
+    #[error("is longer than {LONGEST} characters")]
+    TooLong,
+    /// The text is not cron.
+    #[error("is not cron ({0})")]
+    Syntax(String),
+    /// No day has this date.
+    #[error("never comes: no day fits")]
+    Never,
+}
+
+/// Reads cron as CronJobs do: five fields or a nickname such as `@daily`.
+///
+/// # Errors
+///
+/// When the text is no cron, or is one that never comes.
+pub fn parse_cron(text: &str) -> Result<Cron, CronError> {
+    if text.len() > LONGEST {
+        return Err(CronError::TooLong);
+    }
+    if text.contains("TZ=") {
+        return Err(CronError::Zone);
+    }
+    let parser = CronParser::builder()
+        .seconds(Seconds::Disallowed)
+        .year(Year::Disallowed)
+        .build();
+    let cron = parser
+        .parse(text)
+        .map_err(|error| CronError::Syntax(error.to_string()))?;
+    // Any start will do: the calendar repeats itself.
+    let start: DateTime = date(2024, 1, 1).at(0, 0, 0, 0);
+    cron.find_next_occurrence(&start, true)
+        .map_err(|_| CronError::Never)?;
+    Ok(cron)
+}
+
+/// The time zone of this name, from the data that comes with the program. None for a name that does not exist.
+pub fn parse_time_zone(name: &str) -> Option<TimeZone> {
+    TimeZoneDatabase::bundled().get(name).ok()
+}
+
+pub(super) fn check(causes: &mut Causes, spec: &ScheduleSpec) {
+    if let Err(error) = parse_cron(&spec.cron) {
+        let message = format!(
+            "{} {error}; write five fields: minute, hour, day, month, weekday, e.g. \"0 6 * * 1\"",
+            quoted(&spec.cron)
+        );
+        causes.add(&SPEC.field("cron"), Reason::InvalidCron, message);
+    }
+    if let Some(zone) = &spec.timezone
+        && parse_time_zone(zone).is_none()
+    {
+        causes.add(
+            &SPEC.field("timezone"),
+            Reason::InvalidTimeZone,
+            no_such_zone(zone),
+        );
+    }
+    check_target(causes, &SPEC.field("targetRef"), &spec.target_ref);
+}
+
+fn no_such_zone(zone: &str) -> String {
+    let database = TimeZoneDatabase::bundled();
+    let names: Vec<String> = database
+        .available()
+        .map(|name| name.as_str().to_owned())
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let hint = did_you_mean(zone, &names).map(|name| format!(" did you mean {}?", quoted(name)));
+    format!(
+        "{} is not a time zone;{} write a name of the IANA database, e.g. \"Europe/Berlin\"",
+        quoted(zone),
+        hint.unwrap_or_default()
+    )
+}
+
+fn check_target(causes: &mut Causes, at: &Path<'_>, target: &TargetRef) {
+    let known = TARGETS.map(Kind::as_str);
+    match TARGETS
+        .into_iter()
+        .find(|kind| kind.as_str() == target.kind.trim())
+    {
+        None => causes.add(
+            &at.field("kind"),
+            Reason::UnsupportedTarget,
+            not_one_of(&target.kind, &known),
+        ),
+        Some(kind) => {
+            let right = format!("{}/{VERSION}", kind.group());
+            let given = target
+                .api_version
+                .as_deref()
+                .filter(|given| !given.trim().is_empty());
+            if let Some(given) = given.filter(|given| *given != right) {
+                let message = format!(
+                    "{} has no {kind}; write {} or leave it out",
+                    quoted(given),
+                    quoted(&right)
+                );
+                causes.add(&at.field("apiVersion"), Reason::UnsupportedTarget, message);
+            }
+        }
+    }
+    check_name(causes, &at.field("name"), &target.name, Form::DnsSubdomain);
+    if let Some(namespace) = &target.namespace {
+        check_name(causes, &at.field("namespace"), namespace, Form::DnsLabel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::validate::shared::testing::{brief, faults, with_spec};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn schedule(cron: &str, zone: Option<&str>) -> Value {
+        let mut spec = json!({"cron": cron, "targetRef": {"kind": "AgentRun", "name": "nightly"}});
+        if let Some(zone) = zone {
+            spec["timezone"] = json!(zone);
+        }
+        spec
+    }
+
+    #[test]
+    fn cron_is_read_as_cronjobs_read_it() {
+        for right in [
+            "0 6 * * 1",
+            "*/5 * * * *",
+            "0 0 1,15 * *",
+            "0 9-17 * * MON-FRI",
+            "@daily",
+            "@hourly",
+            "0 0 29 2 *",
+            "0 0 * * 7",
+            "  0 6 * * 1 ",
+        ] {
+            assert!(parse_cron(right).is_ok(), "{right}");
+        }
+        for wrong in [
+            "",
+            "* * * *",
+            "* * * * * *",
+            "61 * * * *",
+            "* 25 * * *",
+            "daily",
+            "@yesterday",
+            "0 0 31 2 *",
+            "TZ=Europe/Berlin 0 6 * * 1",
+            "CRON_TZ=UTC 0 6 * * 1",
+            "0 6 * * 1; rm -rf",
+            "@every 1h",
+        ] {
+            assert!(parse_cron(wrong).is_err(), "{wrong}");
+        }
+        assert!(matches!(
+            parse_cron(&"1,".repeat(400)),
+            Err(CronError::TooLong)
+        ));
+    }
+
+    #[test]
+    fn zones_are_those_of_the_database() {
+        for right in [
+            "UTC",
+            "Europe/Berlin",
+            "America/Argentina/Buenos_Aires",
+            "Etc/UTC",
+        ] {
+            assert!(parse_time_zone(right).is_some(), "{right}");
+        }
+        for wrong in [
+            "",
+            "Berlin",
+            "Mars/Olympus",
+            "+02:00",
+            "CEST",
+            "../../etc/passwd",
+        ] {
+            assert!(parse_time_zone(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_fault_of_a_schedule_is_named() {
+        for (row, spec, expected) in [
+            (
+                "right",
+                schedule("0 6 * * 1", Some("Europe/Berlin")),
+                vec![],
+            ),
+            (
+                "cron and zone",
+                schedule("6 o'clock", Some("Nowhere")),
+                vec!["spec.cron InvalidCron", "spec.timezone InvalidTimeZone"],
+            ),
+            (
+                "target",
+                json!({"cron": "@daily", "targetRef": {"kind": "ToolRun", "name": "", "namespace": "A"}}),
+                vec![
+                    "spec.targetRef.kind UnsupportedTarget",
+                    "spec.targetRef.name Required",
+                    "spec.targetRef.namespace InvalidName",
+                ],
+            ),
+            (
+                "target in the wrong group",
+                json!({"cron": "@daily", "targetRef": {"apiVersion": "batch/v1", "kind": "AgentRun", "name": "n"}}),
+                vec!["spec.targetRef.apiVersion UnsupportedTarget"],
+            ),
+        ] {
+            assert_eq!(brief(Kind::Schedule, spec), expected, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_was_probably_meant() {
+        assert_eq!(
+            faults(
+                Kind::Schedule,
+                &with_spec(schedule("0 0 30 2 *", Some("Europe/Berln")))
+            ),
+            [
+                "spec.cron InvalidCron: \"0 0 30 2 *\" never comes: no day fits; write five fields: minute, hour, day, month, weekday, e.g. \"0 6 * * 1\"",
+                "spec.timezone InvalidTimeZone: \"Europe/Berln\" is not a time zone; did you mean \"Europe/Berlin\"? write a name of the IANA database, e.g. \"Europe/Berlin\"",
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_fall_over(text in "\\PC{0,40}", fields in "[0-9*/,LW#?+A-Z@ -]{0,30}") {
+            let _ = parse_cron(&text);
+            let _ = parse_cron(&fields);
+            let _ = parse_time_zone(&text);
+        }
+    }
+}

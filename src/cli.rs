@@ -1,0 +1,45 @@
+//! The command line of the `agents` program.
+//!
+//! Parses and dispatches; what a command does is in a module of its own.
+
+pub mod crds;
+
+use crate::controller;
+use crate::kit::program;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Control plane for AI-agent runs on Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "agents", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Reconcile the kinds until told to end.
+    Controller(controller::Args),
+    /// Print the CustomResourceDefinitions of all kinds, or write one file per kind.
+    Crds {
+        /// Folder to write to; definitions in it that no kind has any more are removed.
+        #[arg(long)]
+        output: Option<PathBuf>,
+    },
+}
+
+/// Carries out what the command line asks for.
+pub fn run(cli: Cli) -> ExitCode {
+    match cli.command {
+        Command::Controller(args) => program::block_on(controller::run(args)),
+        Command::Crds { output } => match crds::run(output.as_deref()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                program::explain(&error);
+                ExitCode::FAILURE
+            }
+        },
+    }
+}

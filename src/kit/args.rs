@@ -1,0 +1,137 @@
+//! Settings that several programs have: logs, export, admin endpoint, shutdown, TLS files.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use super::{
+    admin::Profiling,
+    config::{Invalid, Reader, Setting, Settings},
+    tasks::Grace,
+    telemetry::{LogSettings, OtlpSettings},
+    tls::Files,
+};
+
+/// What every program can be told.
+#[derive(Debug)]
+pub struct Common {
+    /// How it logs.
+    pub log: LogSettings,
+    /// Where traces and metrics go.
+    pub otlp: OtlpSettings,
+    /// Its admin endpoint.
+    pub admin: AdminSettings,
+    /// How it ends.
+    pub grace: Grace,
+}
+
+/// Where programs differ in what holds if nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// Port of the admin endpoint.
+    pub admin_port: u16,
+    /// Time to go on serving after SIGTERM, as an operator would write it.
+    pub linger: &'static str,
+}
+
+impl Common {
+    /// Reads all of it.
+    pub fn read(reader: &mut Reader<'_>, defaults: Defaults) -> Result<Self, Invalid> {
+        let log = LogSettings::read(reader);
+        let otlp = OtlpSettings::read(reader);
+        let admin = AdminSettings::read(reader, defaults.admin_port);
+        let grace = read_grace(reader, defaults.linger);
+        Ok(Self {
+            log: log?,
+            otlp: otlp?,
+            admin: admin?,
+            grace: grace?,
+        })
+    }
+}
+
+/// The admin endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdminSettings {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Whether it hands out profiles.
+    pub profiling: Profiling,
+}
+
+impl AdminSettings {
+    fn read(reader: &mut Reader<'_>, port: u16) -> Result<Self, Invalid> {
+        reader.heading("Admin endpoint");
+        let listen = reader.value(
+            Setting::new(
+                "AGENTS_ADMIN_LISTEN",
+                "Where probes and metrics are answered",
+            )
+            .or(any_address(port)),
+        );
+        let profiling = reader.value(
+            Setting::new(
+                "AGENTS_ADMIN_PROFILE",
+                "Hand out CPU profiles to anyone who asks",
+            )
+            .or("no"),
+        );
+        Ok(Self {
+            listen: listen?,
+            profiling: profiling?,
+        })
+    }
+}
+
+/// The default for something that others in the cluster must reach: the port on every address of the pod.
+pub fn any_address(port: u16) -> String {
+    format!("[::]:{port}")
+}
+
+fn read_grace(reader: &mut Reader<'_>, linger: &'static str) -> Result<Grace, Invalid> {
+    reader.heading("Shutdown");
+    let linger = reader.value(
+        Setting::<Duration>::new(
+            "AGENTS_SHUTDOWN_LINGER",
+            "Time to go on serving after SIGTERM, until nobody sends requests here any more",
+        )
+        .or(linger)
+        .within("0s", "10m"),
+    );
+    let drain = reader.value(
+        Setting::<Duration>::new(
+            "AGENTS_SHUTDOWN_DRAIN",
+            "Time to finish what is in flight after that",
+        )
+        .or("20s")
+        .within("0s", "10m"),
+    );
+    Ok(Grace {
+        linger: linger?,
+        drain: drain?,
+    })
+}
+
+impl Settings for Files {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("TLS");
+        let certificate = reader.value(
+            Setting::<PathBuf>::new(
+                "AGENTS_TLS_CERTIFICATE_FILE",
+                "Certificate and chain in PEM; a change is picked up without a restart",
+            )
+            .or("/etc/agents/tls/tls.crt"),
+        );
+        let key = reader.value(
+            Setting::<PathBuf>::new("AGENTS_TLS_KEY_FILE", "Private key in PEM")
+                .or("/etc/agents/tls/tls.key"),
+        );
+        let client_ca = reader.optional(Setting::<PathBuf>::new(
+            "AGENTS_TLS_CLIENT_CA_FILE",
+            "Who may issue client certificates, in PEM; if set, a client must have one",
+        ));
+        Ok(Self {
+            certificate: certificate?,
+            key: key?,
+            client_ca: client_ca?,
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! HTTP serving: one listener, one tower service, limits on everything a client can do, and a drain at the end.
+//!
+//! HTTP/1.1 and HTTP/2, plain or over TLS. Knows no path and no format; that is the service's business.
+
+mod activity;
+mod body;
+mod connection;
+mod guard;
+mod metrics;
+mod trace;
+
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper_util::server::conn::auto;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+    time::{Instant, sleep, timeout_at},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::Service;
+
+pub use body::{BodyError, TextBody, read_body, text};
+pub use metrics::{Metrics, ServerMetrics};
+pub use trace::{RequestSpan, Traced, traced};
+
+use super::{shutdown::Shutdown, tls::ServerTls};
+use connection::{Context, Streams};
+
+/// An error of any kind.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A tower service that can be served: every service of ours that takes a request and always answers.
+pub trait HttpService:
+    Service<
+        Request<Incoming>,
+        Response = Response<Self::Answer>,
+        Error = Infallible,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static
+{
+    /// The body of an answer.
+    type Answer: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+}
+
+impl<S, B> HttpService for S
+where
+    S: Service<
+            Request<Incoming>,
+            Response = Response<B>,
+            Error = Infallible,
+            Future: Send + 'static,
+        > + Clone
+        + Send
+        + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type Answer = B;
+}
+
+/// Longest pause after an accept that failed, e.g. for want of file descriptors.
+const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
+
+/// What a client may take of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections open at once; further ones wait in the kernel's queue.
+    pub connections: usize,
+    /// Time for a TLS handshake.
+    pub handshake: Duration,
+    /// Time from the first byte of a request, or from the opening of a connection, to the end of its head.
+    pub head: Duration,
+    /// Time a connection may lie idle between requests. Longer than the 90 s of Go's client, so that it is the client
+    /// who gives up first: a server that closes may hit a request that is just being sent.
+    pub idle: Duration,
+    /// Time to answer, from the end of the head; reading the body counts.
+    pub request: Duration,
+    /// Number of header lines.
+    pub headers: usize,
+    /// Bytes of a request's head, and of what is read ahead of a body.
+    pub head_bytes: u32,
+    /// Requests at once on one HTTP/2 connection.
+    pub streams: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            handshake: Duration::from_secs(5),
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(120),
+            request: Duration::from_secs(30),
+            headers: 64,
+            head_bytes: 64 * 1024,
+            streams: 128,
+        }
+    }
+}
+
+/// How bytes travel.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// As they are.
+    Plain,
+    /// Over TLS, with whatever certificate is current.
+    Tls(ServerTls),
+}
+
+/// A port that is already open, and how to serve on it.
+#[derive(Debug)]
+pub struct Server {
+    /// What is bound.
+    pub listener: TcpListener,
+    /// Plain or TLS.
+    pub transport: Transport,
+    /// What a client may take.
+    pub limits: Limits,
+    /// Where to count.
+    pub metrics: ServerMetrics,
+}
+
+/// How a drain went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Connections that were still busy at the deadline and were cut.
+    pub cut: usize,
+}
+
+impl Server {
+    /// Serves until the shutdown has started, then finishes what is in flight by its deadline and cuts the rest.
+    ///
+    /// From the announcement on, answers over HTTP/1.1 close their connection, so that clients look elsewhere.
+    pub async fn serve(self, service: impl HttpService, shutdown: Shutdown) -> Drained {
+        let Self {
+            listener,
+            transport,
+            limits,
+            metrics,
+        } = self;
+        let name = metrics.server;
+        let streams = Streams {
+            tracker: TaskTracker::new(),
+            cut: CancellationToken::new(),
+        };
+        let context = Arc::new(Context {
+            builder: builder(limits, streams.clone()),
+            transport,
+            limits,
+            shutdown: shutdown.clone(),
+            metrics: metrics.clone(),
+        });
+        let service = guard::guarded(service, limits.request, metrics.clone());
+        let mut acceptor = Acceptor {
+            listener,
+            permits: Arc::new(Semaphore::new(limits.connections)),
+            backoff: Duration::ZERO,
+            metrics,
+        };
+        let mut connections = JoinSet::new();
+        let deadline = loop {
+            tokio::select! {
+                deadline = shutdown.started() => break deadline,
+                Some(_) = connections.join_next() => {}
+                (stream, permit) = acceptor.accept() => {
+                    let (context, service) = (Arc::clone(&context), service.clone());
+                    connections.spawn(async move {
+                        connection::run(&context, stream, service).await;
+                        drop(permit);
+                    });
+                }
+            }
+        };
+        drop(acceptor);
+        drain(name, connections, streams, deadline).await
+    }
+}
+
+async fn drain(
+    server: &'static str,
+    mut connections: JoinSet<()>,
+    streams: Streams,
+    deadline: Instant,
+) -> Drained {
+    let finished = async { while connections.join_next().await.is_some() {} };
+    // What ran out of time is in the sets, which are looked at next.
+    drop(timeout_at(deadline, finished).await);
+    let drained = Drained {
+        cut: connections.len(),
+    };
+    streams.cut.cancel();
+    connections.shutdown().await;
+    streams.tracker.close();
+    streams.tracker.wait().await;
+    match drained.cut {
+        0 => tracing::info!(server, "Drained"),
+        cut => tracing::warn!(server, cut, "Connections cut, the time to drain is over"),
+    }
+    drained
+}
+
+fn builder(limits: Limits, streams: Streams) -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(streams);
+    builder
+        .http1()
+        // hyper's own timer would also cut connections that rest between requests; see `activity`.
+        .header_read_timeout(None)
+        .max_headers(limits.headers)
+        .max_buf_size(limits.head_bytes as usize);
+    builder
+        .http2()
+        .max_header_list_size(limits.head_bytes)
+        .max_concurrent_streams(limits.streams);
+    builder
+}
+
+struct Acceptor {
+    listener: TcpListener,
+    permits: Arc<Semaphore>,
+    backoff: Duration,
+    metrics: ServerMetrics,
+}
+
+impl Acceptor {
+    /// The next connection, once there is room for it.
+    async fn accept(&mut self) -> (TcpStream, OwnedSemaphorePermit) {
+        loop {
+            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
+                return std::future::pending().await; // the semaphore is never closed
+            };
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    self.backoff = Duration::ZERO;
+                    return (stream, permit);
+                }
+                Err(error) => self.pause(error).await,
+            }
+        }
+    }
+
+    async fn pause(&mut self, error: io::Error) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionReset};
+        if matches!(error.kind(), ConnectionAborted | ConnectionReset) {
+            return; // a client that was gone before it was served says nothing about us
+        }
+        self.metrics.accept_errors.inc();
+        if self.backoff.is_zero() {
+            tracing::warn!(%error, "Cannot accept connections");
+        }
+        self.backoff = (self.backoff * 2).clamp(Duration::from_millis(10), ACCEPT_BACKOFF);
+        sleep(self.backoff).await;
+    }
+}

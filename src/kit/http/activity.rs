@@ -1,0 +1,295 @@
+//! What a connection is doing, and until when it may: the deadlines for heads and for idling.
+//!
+//! hyper's header timer starts when the last answer is out, so it cannot tell a slow client from a resting one, and it
+//! does not run at all while the protocol is being guessed. Hence this: the bytes are watched instead.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::Version;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::Instant,
+};
+
+use super::Limits;
+
+/// What a connection waits for while nothing is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// The first byte.
+    First,
+    /// The rest of a head.
+    Head,
+    /// The next request.
+    Next,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    waiting: Waiting,
+    since: Instant,
+    in_flight: usize,
+    /// HTTP/2 also sends bytes that belong to no request, so they say nothing.
+    multiplexed: bool,
+}
+
+impl State {
+    fn read(&mut self, now: Instant) {
+        let begins = match self.waiting {
+            Waiting::First => true,
+            Waiting::Next => !self.multiplexed,
+            Waiting::Head => false,
+        };
+        if begins {
+            self.waiting = Waiting::Head;
+            self.since = now;
+        }
+    }
+
+    /// A client that still takes an answer is not idle.
+    fn wrote(&mut self, now: Instant) {
+        match self.waiting {
+            Waiting::Next => self.since = now,
+            Waiting::First | Waiting::Head => {}
+        }
+    }
+
+    fn begin(&mut self, version: Version) {
+        self.in_flight += 1;
+        self.multiplexed = version == Version::HTTP_2;
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.waiting = Waiting::Next;
+        self.since = now;
+    }
+
+    fn due(&self, head: Duration, idle: Duration) -> Option<Instant> {
+        let allowed = match self.waiting {
+            Waiting::First | Waiting::Head => head,
+            Waiting::Next => idle,
+        };
+        (self.in_flight == 0).then(|| self.since + allowed)
+    }
+
+    fn may_close(&self) -> bool {
+        match self.waiting {
+            Waiting::First | Waiting::Next => true,
+            Waiting::Head => self.in_flight > 0,
+        }
+    }
+}
+
+/// The state of one connection, shared by its bytes and its requests.
+#[derive(Clone, Debug)]
+pub(super) struct Activity {
+    state: Arc<Mutex<State>>,
+}
+
+impl Activity {
+    pub(super) fn opened() -> Self {
+        let state = State {
+            waiting: Waiting::First,
+            since: Instant::now(),
+            in_flight: 0,
+            multiplexed: false,
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// Counts a request until the guard is dropped.
+    pub(super) fn begin(&self, version: Version) -> InFlight {
+        self.lock().begin(version);
+        InFlight(self.clone())
+    }
+
+    /// When the connection should be closed if nothing happens; never while a request is in flight.
+    pub(super) fn due(&self, limits: &Limits) -> Option<Instant> {
+        self.lock().due(limits.head, limits.idle)
+    }
+
+    /// Whether hyper may be told to close after what is in flight. Not while a head is coming in: that request would be
+    /// lost, although its sender did nothing wrong.
+    pub(super) fn may_close(&self) -> bool {
+        self.lock().may_close()
+    }
+
+    pub(super) fn waiting(&self) -> Waiting {
+        self.lock().waiting
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while the lock is held, so a poisoned one is as good as new.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(super) struct InFlight(Activity);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.lock().end(Instant::now());
+    }
+}
+
+/// A stream of bytes that notes its progress.
+#[derive(Debug)]
+pub(super) struct Watched<T> {
+    pub(super) stream: T,
+    pub(super) activity: Activity,
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.activity.lock().read(Instant::now());
+        }
+        polled
+    }
+}
+
+impl<T: AsyncWrite + Unpin> Watched<T> {
+    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.activity.lock().wrote(Instant::now());
+        }
+        written
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.note(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: Duration = Duration::from_secs(10);
+    const IDLE: Duration = Duration::from_secs(120);
+
+    /// What may happen to a connection.
+    enum Event {
+        Read,
+        Wrote,
+        Begin(Version),
+        End,
+    }
+
+    /// Plays events one second apart; gives the seconds until the connection is due, and whether it may close.
+    fn play(events: &[Event]) -> (Option<u64>, bool) {
+        let opened = Instant::now();
+        let mut state = State {
+            waiting: Waiting::First,
+            since: opened,
+            in_flight: 0,
+            multiplexed: false,
+        };
+        let mut now = opened;
+        for event in events {
+            now += Duration::from_secs(1);
+            match event {
+                Event::Read => state.read(now),
+                Event::Wrote => state.wrote(now),
+                Event::Begin(version) => state.begin(*version),
+                Event::End => state.end(now),
+            }
+        }
+        let due = state.due(HEAD, IDLE);
+        (
+            due.map(|due| due.duration_since(now).as_secs()),
+            state.may_close(),
+        )
+    }
+
+    #[test]
+    fn deadlines_follow_what_the_connection_does() {
+        use Event::{Begin, End, Read, Wrote};
+        const H1: Version = Version::HTTP_11;
+        const H2: Version = Version::HTTP_2;
+        let cases = [
+            ("silent after opening", vec![], Some(10), true),
+            ("first byte came", vec![Read], Some(10), false),
+            ("head comes slowly", vec![Read, Read, Read], Some(8), false),
+            ("being answered", vec![Read, Begin(H1), Read], None, true),
+            (
+                "resting between requests",
+                vec![Read, Begin(H1), End],
+                Some(120),
+                true,
+            ),
+            (
+                "second head comes slowly",
+                vec![Read, Begin(H1), End, Read, Read],
+                Some(9),
+                false,
+            ),
+            (
+                "client still takes the answer",
+                vec![Read, Begin(H1), End, Wrote],
+                Some(120),
+                true,
+            ),
+            (
+                "HTTP/2 ping while resting",
+                vec![Read, Begin(H2), End, Read],
+                Some(119),
+                true,
+            ),
+            (
+                "one of two streams is done",
+                vec![Read, Begin(H2), Begin(H2), End],
+                None,
+                true,
+            ),
+        ];
+        for (name, events, due, may_close) in cases {
+            assert_eq!(play(&events), (due, may_close), "{name}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Bodies: reading one up to a limit, and short texts as answers.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Body;
+
+use super::BoxError;
+
+/// A body that is there as a whole.
+pub type TextBody = Full<Bytes>;
+
+/// A short text for people.
+pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<TextBody> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+/// Why a body could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum BodyError {
+    /// It has more bytes than allowed.
+    #[error("the body is larger than the {limit} bytes allowed")]
+    TooLarge {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// It broke off.
+    #[error("the body could not be read")]
+    Broken(#[source] BoxError),
+}
+
+impl BodyError {
+    /// The answer for the client.
+    pub fn response(&self) -> Response<TextBody> {
+        let status = match self {
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Broken(_) => StatusCode::BAD_REQUEST,
+        };
+        text(status, format!("{self}\n"))
+    }
+}
+
+/// The whole body, if it has at most `limit` bytes. One that says beforehand that it has more is not read at all.
+pub async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, BodyError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let declared = usize::try_from(body.size_hint().lower());
+    if declared.is_ok_and(|declared| declared <= limit) {
+        collect(Limited::new(body, limit), limit).await
+    } else {
+        Err(BodyError::TooLarge { limit })
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where a body is collected, and it is limited"
+)]
+async fn collect<B>(body: Limited<B>, limit: usize) -> Result<Bytes, BodyError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    match body.collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge { limit }),
+        Err(error) => Err(BodyError::Broken(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
+    use super::*;
+
+    /// A body that comes in pieces and does not say how many.
+    fn pieces(sizes: &[usize]) -> impl Body<Data = Bytes, Error = BoxError> {
+        let frames: Vec<Result<_, BoxError>> = sizes
+            .iter()
+            .map(|size| Ok(Frame::data(Bytes::from(vec![b'x'; *size]))))
+            .collect();
+        StreamBody::new(stream::iter(frames))
+    }
+
+    #[tokio::test]
+    async fn a_body_of_exactly_the_limit_is_read() {
+        let body = read_body(pieces(&[4, 6]), 10).await.expect("a body");
+        assert_eq!(body, Bytes::from_static(b"xxxxxxxxxx"));
+        let whole = read_body(Full::new(Bytes::from_static(b"xx")), 2).await;
+        assert_eq!(whole.expect("a body"), Bytes::from_static(b"xx"));
+    }
+
+    #[tokio::test]
+    async fn a_body_over_the_limit_is_413_whether_declared_or_not() {
+        let undeclared = read_body(pieces(&[4, 7]), 10).await;
+        let declared = read_body(Full::new(Bytes::from_static(b"xxx")), 2).await;
+        for error in [undeclared, declared] {
+            let response = error.expect_err("too large").response();
+            assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_the_clients_fault() {
+        let frames: Vec<Result<Frame<Bytes>, BoxError>> = vec![Err("reset".into())];
+        let broken = read_body(StreamBody::new(stream::iter(frames)), 10).await;
+        let response = broken.expect_err("broken").response();
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    }
+}

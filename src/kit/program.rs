@@ -1,0 +1,254 @@
+//! A program from start to end: telemetry, admin endpoint and tasks up, wait, drain, flush.
+//!
+//! What the program is for comes from its `run`; this is the frame that all of them have.
+
+use std::{
+    error::Error as StdError,
+    future::Future,
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    process::ExitCode,
+    time::Duration,
+};
+
+use futures::{StreamExt, stream::BoxStream};
+use prometheus_client::registry::Registry;
+use tokio::{net::TcpListener, runtime};
+
+use super::{
+    admin::{self, Admin, Paths, Profiling},
+    args::{AdminSettings, Common},
+    config::{ConfigError, Notes},
+    http::{self, Server, Transport},
+    readiness::{Gate, Readiness},
+    shutdown::{Signal, signals},
+    tasks::{Ended, Grace, Tasks},
+    telemetry::{Identity, Telemetry, TelemetryError},
+};
+
+/// Time to send the last telemetry.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// Why a program could not start, or why it ended other than it should.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Settings are wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Telemetry does not start.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
+    /// Signals cannot be received.
+    #[error("could not listen for signals")]
+    Signals(#[source] io::Error),
+    /// A port cannot be opened.
+    #[error("could not listen on {address} for {server}")]
+    Listen {
+        /// What wanted it.
+        server: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It ran, but did not end as it should.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+impl Error {
+    /// What the shell is told: 2 for a wrong command line or environment, as clap does, and 1 for all else.
+    fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Config(_) => ExitCode::from(2),
+            Self::Telemetry(_) | Self::Signals(_) | Self::Listen { .. } | Self::Ended(_) => {
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn say(&self) {
+        if tracing::dispatcher::has_been_set() {
+            tracing::error!(error = self as &dyn StdError, "Program ended");
+            return;
+        }
+        explain(self);
+    }
+}
+
+/// Tells a person on the terminal what went wrong, cause by cause.
+pub fn explain(error: &dyn StdError) {
+    eprintln!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        eprintln!("  because: {error}");
+        cause = error.source();
+    }
+}
+
+/// Runs a program to its end on a runtime of its own.
+pub fn block_on(run: impl Future<Output = Result<(), Error>>) -> ExitCode {
+    let runtime = match runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: the system gives no threads: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = match runtime.block_on(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error.say();
+            error.exit_code()
+        }
+    };
+    // Whatever still hangs has had its time; waiting for it would keep the process alive.
+    runtime.shutdown_background();
+    code
+}
+
+/// A program that has been started and not yet been let go.
+pub struct Program {
+    /// Gates of `/readyz`.
+    pub readiness: Readiness,
+    /// What runs.
+    pub tasks: Tasks,
+    /// Metrics of the HTTP servers.
+    pub http: http::Metrics,
+    identity: Identity,
+    paths: Paths,
+    registry: Registry,
+    telemetry: Telemetry,
+    signals: BoxStream<'static, Signal>,
+    admin: TcpListener,
+    profiling: Profiling,
+    grace: Grace,
+    running: Gate,
+}
+
+impl Program {
+    /// Starts telemetry and opens the admin port; from here on everything is logged.
+    pub async fn start(
+        identity: Identity,
+        paths: Paths,
+        common: Common,
+        notes: Notes,
+    ) -> Result<Self, Error> {
+        let Common {
+            log,
+            otlp,
+            admin: AdminSettings { listen, profiling },
+            grace,
+        } = common; // a setting left out here does not compile
+        let mut registry = admin::registry(identity);
+        let own = registry.sub_registry_with_prefix(prefix(identity));
+        let telemetry = Telemetry::start(identity, log, &otlp, own)?;
+        let http = http::Metrics::register(own);
+        greet(identity, &notes);
+        let signals = signals().map_err(Error::Signals)?.boxed();
+        let readiness = Readiness::default();
+        Ok(Self {
+            running: readiness.gate("running"),
+            readiness,
+            tasks: Tasks::default(),
+            http,
+            identity,
+            paths,
+            registry,
+            telemetry,
+            signals,
+            admin: listen_on("admin", listen).await?,
+            profiling,
+            grace,
+        })
+    }
+
+    /// Where the program registers its metrics; its name is their prefix.
+    pub fn metrics(&mut self) -> &mut Registry {
+        self.registry
+            .sub_registry_with_prefix(prefix(self.identity))
+    }
+
+    /// Where the program records the metrics that it pushes.
+    pub fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
+    }
+
+    /// Answers on the admin port and runs all tasks until the end.
+    pub async fn run(self) -> Result<(), Error> {
+        let Self {
+            readiness,
+            mut tasks,
+            http,
+            identity: _,
+            paths,
+            registry,
+            telemetry,
+            signals,
+            admin,
+            profiling,
+            grace,
+            running,
+        } = self;
+        let server = Server {
+            listener: admin,
+            transport: Transport::Plain,
+            limits: admin::limits(),
+            metrics: http.of("admin"),
+        };
+        running.open();
+        let service = Admin::new(paths, readiness, registry, profiling);
+        tasks.support("admin", |shutdown| async move {
+            server.serve(service, shutdown).await;
+            Ok(())
+        });
+        let ended = tasks
+            .run(signals, grace, || running.close("the program is ending"))
+            .await;
+        match ended {
+            Err(ended @ Ended::Forced { .. }) => {
+                telemetry.abandon();
+                return Err(ended.into());
+            }
+            Err(ended) => {
+                telemetry.flush(FLUSH).await;
+                return Err(ended.into());
+            }
+            Ok(()) => telemetry.flush(FLUSH).await,
+        }
+        tracing::info!("Ended");
+        Ok(())
+    }
+}
+
+/// The port, open.
+pub async fn listen_on(server: &'static str, address: SocketAddr) -> Result<TcpListener, Error> {
+    let bound = match TcpListener::bind(address).await {
+        // A host without IPv6 cannot give "any address" in it; then any IPv4 address is what was meant.
+        Err(_) if address.ip() == Ipv6Addr::UNSPECIFIED => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+        }
+        bound => bound,
+    };
+    let listener = bound.map_err(|source| Error::Listen {
+        server,
+        address,
+        source,
+    })?;
+    let address = listener.local_addr().unwrap_or(address);
+    tracing::info!(server, %address, "Listening");
+    Ok(listener)
+}
+
+fn prefix(identity: Identity) -> String {
+    identity.program.replace('-', "_")
+}
+
+fn greet(identity: Identity, notes: &Notes) {
+    let Identity { program, version } = identity;
+    let settings = notes.report.changed().join(" ");
+    tracing::info!(program, version, settings, "Starting");
+    for warning in &notes.warnings {
+        tracing::warn!("{warning}");
+    }
+}

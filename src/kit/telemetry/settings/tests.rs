@@ -1,0 +1,90 @@
+use super::*;
+use crate::kit::config::Flags;
+
+type Environment<'a> = &'a [(&'a str, &'a str)];
+
+fn read(environment: Environment<'_>) -> Result<OtlpSettings, String> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let loaded = Flags::default().resolve(environment.iter().map(own).collect());
+    loaded
+        .map(|(settings, _)| settings)
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn endpoints_follow_the_rules_of_opentelemetry() {
+    const BOTH: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://both:4317");
+    let cases: [(&str, Environment<'_>, Option<&str>, Option<&str>); 5] = [
+        ("nothing is set", &[], None, None),
+        (
+            "one for all",
+            &[BOTH],
+            Some("http://both:4317/"),
+            Some("http://both:4317/"),
+        ),
+        (
+            "one of them goes elsewhere",
+            &[
+                BOTH,
+                ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://m:4317"),
+            ],
+            Some("http://both:4317/"),
+            Some("http://m:4317/"),
+        ),
+        (
+            "one of them is off",
+            &[BOTH, ("OTEL_METRICS_EXPORTER", "none")],
+            Some("http://both:4317/"),
+            None,
+        ),
+        (
+            "all is off",
+            &[BOTH, ("OTEL_SDK_DISABLED", "true")],
+            None,
+            None,
+        ),
+    ];
+    for (name, environment, traces, metrics) in cases {
+        let settings = read(environment).expect(name);
+        let endpoint = |text: Option<&str>| text.map(|text| Endpoint(text.to_owned()));
+        assert_eq!(settings.traces, endpoint(traces), "{name}");
+        assert_eq!(settings.metrics, endpoint(metrics), "{name}");
+    }
+}
+
+#[test]
+fn what_this_program_cannot_do_is_refused_in_words() {
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization"),
+        ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
+    ];
+    let error = read(&environment).expect_err("four problems");
+    for part in [
+        "4 settings are wrong",
+        "OTEL_EXPORTER_OTLP_ENDPOINT: `collector:4317` is not a URL",
+        "OTEL_EXPORTER_OTLP_PROTOCOL: `http/json` is not grpc",
+        "OTEL_TRACES_SAMPLER: `jaeger_remote` is not always_on",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(!error.contains("authorization"), "{error}");
+}
+
+#[test]
+fn headers_are_read_but_never_shown() {
+    let headers = Headers::parse("authorization=Bearer abc=, x-tenant=a").expect("headers");
+    assert_eq!(headers.0["authorization"], "Bearer abc=");
+    assert_eq!(headers.0["x-tenant"], "a");
+    assert_eq!(format!("{headers:?}"), r#"["authorization", "x-tenant"]"#);
+}
+
+#[test]
+fn the_instance_is_the_pod_unless_said_otherwise() {
+    let pod = ("HOSTNAME", "agents-7d9f");
+    let instance = |environment: Environment<'_>| read(environment).expect("settings").instance;
+    assert_eq!(instance(&[pod]).as_deref(), Some("agents-7d9f"));
+    let given = ("OTEL_SERVICE_INSTANCE_ID", "one");
+    assert_eq!(instance(&[pod, given]).as_deref(), Some("one"));
+}

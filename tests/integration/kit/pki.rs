@@ -1,0 +1,158 @@
+//! A throw-away authority, and certificates in files that change as those of a mounted Secret do.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use agents::kit::tls::Files;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName},
+};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+const SERVER: &str = "webhook.test";
+
+/// Issues certificates.
+pub(super) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate and its key.
+#[derive(Clone)]
+pub(super) struct Pair {
+    pub(super) certificate: CertificateDer<'static>,
+    pub(super) certificate_pem: String,
+    pub(super) key_pem: String,
+}
+
+impl Authority {
+    pub(super) fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        Self {
+            issuer: CertifiedIssuer::self_signed(params, key).expect("an authority"),
+        }
+    }
+
+    pub(super) fn issue(&self) -> Pair {
+        let key = KeyPair::generate().expect("a key");
+        let params =
+            CertificateParams::new([SERVER, "localhost"].map(str::to_owned)).expect("parameters");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        Pair {
+            certificate: certificate.der().clone(),
+            certificate_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
+        }
+    }
+
+    pub(super) fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A client that trusts this authority, and has a certificate of its own if one is given.
+    pub(super) fn client(&self, own: Option<Pair>) -> Client {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.der().clone()).expect("an authority");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots);
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some(pair) => {
+                use rustls::pki_types::pem::PemObject;
+                let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).expect("a key");
+                let certificate = builder.with_client_auth_cert(vec![pair.certificate], key);
+                certificate.expect("a client certificate")
+            }
+        };
+        Client {
+            config: Arc::new(config),
+        }
+    }
+}
+
+/// Makes TLS connections.
+#[derive(Clone)]
+pub(super) struct Client {
+    config: Arc<ClientConfig>,
+}
+
+impl Client {
+    /// The same client, but one that wants this protocol.
+    pub(super) fn speaking(mut self, protocol: &[u8]) -> Self {
+        Arc::make_mut(&mut self.config).alpn_protocols = vec![protocol.to_vec()];
+        self
+    }
+
+    pub(super) async fn connect(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+        let name = ServerName::try_from(SERVER).map_err(std::io::Error::other)?;
+        TlsConnector::from(Arc::clone(&self.config))
+            .connect(name, stream)
+            .await
+    }
+}
+
+/// The certificate that the other side showed.
+pub(super) fn shown(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
+    let (_, session) = stream.get_ref();
+    let chain = session.peer_certificates().expect("a certificate");
+    chain[0].clone().into_owned()
+}
+
+/// A folder that looks like a mounted Secret: files are links into a folder that is itself a link.
+pub(super) struct Mount {
+    folder: TempDir,
+    version: Mutex<u32>,
+}
+
+impl Mount {
+    pub(super) fn new(pair: &Pair) -> Self {
+        let mount = Self {
+            folder: TempDir::new().expect("a folder"),
+            version: Mutex::new(0),
+        };
+        mount.put(&pair.certificate_pem, &pair.key_pem);
+        for name in ["tls.crt", "tls.key"] {
+            let target = Path::new("..data").join(name);
+            symlink(target, mount.folder.path().join(name)).expect("a link");
+        }
+        mount
+    }
+
+    /// Where a server finds its files.
+    pub(super) fn files(&self) -> Files {
+        Files {
+            certificate: self.folder.path().join("tls.crt"),
+            key: self.folder.path().join("tls.key"),
+            client_ca: None,
+        }
+    }
+
+    pub(super) fn swap(&self, pair: &Pair) {
+        self.put(&pair.certificate_pem, &pair.key_pem);
+    }
+
+    /// Replaces all files at once, as the kubelet does.
+    pub(super) fn put(&self, certificate: &str, key: &str) {
+        let mut version = self.version.lock().expect("one at a time");
+        *version += 1;
+        let name = format!("..{version}");
+        let folder = self.folder.path();
+        fs::create_dir(folder.join(&name)).expect("a folder");
+        fs::write(folder.join(&name).join("tls.crt"), certificate).expect("a file");
+        fs::write(folder.join(&name).join("tls.key"), key).expect("a file");
+        symlink(&name, folder.join("..next")).expect("a link");
+        fs::rename(folder.join("..next"), folder.join("..data")).expect("a swap");
+    }
+}

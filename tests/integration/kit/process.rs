@@ -1,0 +1,141 @@
+//! A program as a process: started, watched through its log, signalled, and waited for.
+
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::OnceLock,
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
+    process::{Child, ChildStderr, Command},
+    time::timeout,
+};
+
+use super::client::DEADLINE;
+
+/// A running process and what it has logged.
+pub(super) struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    seen: Vec<String>,
+}
+
+/// A process that has ended.
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) log: Vec<String>,
+}
+
+impl Process {
+    /// Starts a program with nothing in its environment but what is given.
+    pub(super) fn start(program: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(program)
+            .args(flags)
+            .env_clear()
+            .envs(environment.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
+        let stderr = child.stderr.take().expect("a pipe");
+        Self {
+            child,
+            lines: BufReader::new(stderr).lines(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// The first log line that fits, past or future.
+    pub(super) async fn line(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let mut looked_at = 0;
+        loop {
+            for line in &self.seen[looked_at..] {
+                if let Some(value) = serde_json::from_str(line).ok().filter(&fits) {
+                    return value;
+                }
+            }
+            looked_at = self.seen.len();
+            match timeout(DEADLINE, self.lines.next_line()).await {
+                Ok(Ok(Some(line))) => self.seen.push(line),
+                _ => panic!("no line about {what}, but:\n{}", self.seen.join("\n")),
+            }
+        }
+    }
+
+    /// Where a server of the process listens, on this host.
+    pub(super) async fn address(&mut self, server: &str) -> SocketAddr {
+        let listening = |line: &Value| line["message"] == "Listening" && line["server"] == server;
+        let line = self.line(server, listening).await;
+        let address = line["address"].as_str().and_then(|text| text.parse().ok());
+        let address: SocketAddr = address.expect("an address");
+        (Ipv4Addr::LOCALHOST, address.port()).into()
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        let id = self.child.id().expect("a process that runs");
+        kill(Pid::from_raw(id.try_into().expect("a process id")), signal).expect("a signal sent");
+    }
+
+    /// Waits for the end.
+    pub(super) async fn end(mut self) -> Ended {
+        let ending = async {
+            while let Ok(Some(line)) = self.lines.next_line().await {
+                self.seen.push(line);
+            }
+            let mut stdout = String::new();
+            let mut pipe = self.child.stdout.take().expect("a pipe");
+            pipe.read_to_string(&mut stdout).await.expect("a text");
+            let status = self.child.wait().await.expect("an end");
+            (status.code(), stdout)
+        };
+        let ended = timeout(DEADLINE, ending).await;
+        let (code, stdout) = ended.expect("the process should have ended by now");
+        Ended {
+            code,
+            stdout,
+            log: self.seen,
+        }
+    }
+}
+
+/// The program that consists of the kit alone.
+pub(super) fn kit_program() -> PathBuf {
+    env!("CARGO_BIN_EXE_kit-program").into()
+}
+
+/// One of the three programs, built if need be.
+pub(super) fn product(name: &str) -> PathBuf {
+    static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
+    BUILT.get_or_init(build)[name].clone()
+}
+
+/// Cargo builds no programs of other packages for a test, so it is asked here, and says where they are.
+fn build() -> BTreeMap<String, PathBuf> {
+    let mut command = support::cargo::command();
+    let output = command
+        .args(["build", "--workspace", "--bins", "--message-format=json"])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("cargo");
+    assert!(
+        output.status.success(),
+        "cargo could not build the programs"
+    );
+    let messages = String::from_utf8(output.stdout).expect("a text");
+    let executable = |line: &str| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let name = message["target"]["name"].as_str()?.to_owned();
+        Some((name, message["executable"].as_str()?.into()))
+    };
+    messages.lines().filter_map(executable).collect()
+}

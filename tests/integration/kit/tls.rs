@@ -1,0 +1,350 @@
+//! TLS: reloads under load, refusals, and client certificates.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ::http::{Request, StatusCode, Version};
+use agents::kit::{
+    http::{self, Limits, Server, Transport, text},
+    readiness::Readiness,
+    shutdown::{Trigger, channel},
+    tls::{Files, Metrics, Source},
+};
+use hyper::{body::Incoming, client::conn::http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use rustls::pki_types::CertificateDer;
+use tokio::{net::TcpListener, sync::Notify, task::JoinSet, time::timeout};
+
+use super::{
+    client::{DEADLINE, answer, ask, connect, send},
+    pki::{Authority, Client, Mount, Pair, shown},
+};
+
+/// A TLS server in this process, with its certificate source.
+struct Running {
+    address: SocketAddr,
+    /// Lets an answer to `/hold` go.
+    release: Arc<Notify>,
+    readiness: Readiness,
+    registry: Registry,
+    tasks: JoinSet<()>,
+    trigger: Trigger,
+}
+
+impl Running {
+    async fn start(files: Files) -> Self {
+        Self::start_with(files, Limits::default()).await
+    }
+
+    async fn start_with(files: Files, limits: Limits) -> Self {
+        let (trigger, shutdown) = channel();
+        let (readiness, mut registry) = (Readiness::default(), Registry::default());
+        let metrics = Metrics::register(&mut registry);
+        let source = Source::new(files, readiness.gate("certificate"), metrics);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let server = Server {
+            listener,
+            transport: Transport::Tls(source.tls()),
+            limits,
+            metrics: http::Metrics::register(&mut registry).of("test"),
+        };
+        let release = Arc::new(Notify::new());
+        let hello = tower::service_fn({
+            let release = Arc::clone(&release);
+            move |request: Request<Incoming>| {
+                let release = Arc::clone(&release);
+                async move {
+                    if request.uri().path() == "/hold" {
+                        release.notified().await;
+                    }
+                    Ok::<_, Infallible>(text(StatusCode::OK, "hello\n"))
+                }
+            }
+        });
+        let mut tasks = JoinSet::new();
+        let ending = shutdown.clone();
+        tasks.spawn(async move { source.run(ending).await.expect("a source") });
+        tasks.spawn(async move {
+            server.serve(hello, shutdown).await;
+        });
+        Self {
+            address,
+            release,
+            readiness,
+            registry,
+            tasks,
+            trigger,
+        }
+    }
+
+    /// Tries until a handshake shows the wanted certificate; gives the time that took.
+    async fn shows(&self, client: &Client, wanted: &CertificateDer<'_>) -> Duration {
+        let start = Instant::now();
+        let trying = async {
+            loop {
+                let stream = connect(self.address).await;
+                if let Ok(stream) = client.connect(stream).await
+                    && shown(&stream) == *wanted
+                {
+                    return start.elapsed();
+                }
+            }
+        };
+        timeout(DEADLINE, trying)
+            .await
+            .expect("the new certificate")
+    }
+
+    fn metrics(&self) -> String {
+        let mut page = String::new();
+        encode(&mut page, &self.registry).expect("a page");
+        page
+    }
+
+    async fn end(mut self) {
+        self.trigger.start(tokio::time::Instant::now() + DEADLINE);
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.expect("no panic");
+        }
+    }
+}
+
+/// So many handshakes at least must have seen the swaps.
+const HANDSHAKES: usize = 400;
+
+/// Clients that shake hands and ask, again and again, and count what fails.
+struct Load {
+    clients: JoinSet<()>,
+    stop: Arc<AtomicBool>,
+    done: Arc<AtomicUsize>,
+    failed: Arc<AtomicUsize>,
+}
+
+impl Load {
+    fn start(address: SocketAddr, client: &Client, clients: usize) -> Self {
+        let mut load = Self {
+            clients: JoinSet::new(),
+            stop: Arc::default(),
+            done: Arc::default(),
+            failed: Arc::default(),
+        };
+        for _ in 0..clients {
+            let client = client.clone();
+            let (stop, done, failed) = (
+                Arc::clone(&load.stop),
+                Arc::clone(&load.done),
+                Arc::clone(&load.failed),
+            );
+            load.clients.spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    match client.connect(connect(address).await).await {
+                        Ok(mut stream) => {
+                            assert_eq!(ask(&mut stream, "/").await.status, 200);
+                            done.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(error) => {
+                            eprintln!("handshake failed: {error}");
+                            failed.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+        load
+    }
+
+    /// Lets the clients go on until there is something to judge by, then ends them.
+    async fn end(mut self) -> (usize, usize) {
+        let enough = async {
+            while self.done.load(Ordering::Relaxed) < HANDSHAKES {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(DEADLINE, enough).await.expect("enough handshakes");
+        self.stop.store(true, Ordering::Relaxed);
+        while let Some(ended) = self.clients.join_next().await {
+            ended.expect("no panic");
+        }
+        let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        (count(&self.done), count(&self.failed))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_are_swapped_under_load_without_a_failed_handshake() {
+    const SWAPS: usize = 8;
+    let authority = Authority::new();
+    let pairs: Vec<Pair> = (0..=SWAPS).map(|_| authority.issue()).collect();
+    let mount = Mount::new(&pairs[0]);
+    let running = Running::start(mount.files()).await;
+    let client = authority.client(None);
+    running.shows(&client, &pairs[0].certificate).await;
+    let load = Load::start(running.address, &client, 4);
+    let mut slowest = Duration::ZERO;
+    for (round, pair) in pairs.iter().enumerate().skip(1) {
+        if round == SWAPS / 2 {
+            refuse_a_broken_pair(&running, &mount, &client, &pairs[round - 1]).await;
+        }
+        mount.swap(pair);
+        slowest = slowest.max(running.shows(&client, &pair.certificate).await);
+    }
+    let (handshakes, failed) = load.end().await;
+    eprintln!("{SWAPS} swaps, {handshakes} handshakes, {failed} failed, slowest swap {slowest:?}");
+    assert_eq!(failed, 0, "of {handshakes} handshakes");
+    running.end().await;
+}
+
+/// A key that fits another certificate is noticed, counted, and changes nothing on the wire.
+async fn refuse_a_broken_pair(running: &Running, mount: &Mount, client: &Client, current: &Pair) {
+    const REFUSED: &str = "certificate_reloads_total{result=\"refused\"} 1";
+    let stranger = Authority::new().issue();
+    mount.swap(&Pair {
+        key_pem: stranger.key_pem,
+        ..current.clone()
+    });
+    let noticing = async {
+        while !running.metrics().contains(REFUSED) {
+            running.shows(client, &current.certificate).await;
+        }
+    };
+    timeout(DEADLINE, noticing).await.expect("a refusal");
+    running.shows(client, &current.certificate).await;
+    let gates = running.readiness.gates();
+    assert_eq!(gates[0].closed, None, "the old pair still serves");
+}
+
+#[tokio::test]
+async fn a_server_without_certificate_is_not_ready_and_waits_for_it() {
+    let authority = Authority::new();
+    let pair = authority.issue();
+    let mount = Mount::new(&pair);
+    mount.put("", "");
+    let running = Running::start(mount.files()).await;
+    let client = authority.client(None);
+    let refused = client.connect(connect(running.address).await).await;
+    assert!(refused.is_err(), "there is nothing to show yet");
+    assert!(running.readiness.gates()[0].closed.is_some());
+    mount.swap(&pair);
+    running.shows(&client, &pair.certificate).await;
+    assert_eq!(running.readiness.gates()[0].closed, None);
+    let page = running.metrics();
+    assert!(
+        page.contains("certificate_reloads_total{result=\"ok\"} 1"),
+        "{page}"
+    );
+    assert!(
+        page.contains("certificate_not_after_timestamp_seconds "),
+        "{page}"
+    );
+    running.end().await;
+}
+
+#[tokio::test]
+async fn with_a_client_authority_only_its_clients_get_in() {
+    let (servers, clients) = (Authority::new(), Authority::new());
+    let pair = servers.issue();
+    let mount = Mount::new(&pair);
+    let folder = tempfile::tempdir().expect("a folder");
+    let client_ca = folder.path().join("ca.crt");
+    std::fs::write(&client_ca, clients.pem()).expect("a file");
+    let running = Running::start(Files {
+        client_ca: Some(client_ca),
+        ..mount.files()
+    })
+    .await;
+    let known = servers.client(Some(clients.issue()));
+    running.shows(&known, &pair.certificate).await;
+    let mut stream = known
+        .connect(connect(running.address).await)
+        .await
+        .expect("a handshake");
+    assert_eq!(ask(&mut stream, "/").await.status, 200);
+    // In TLS 1.3 the client is done before the server has looked at its certificate, so the refusal comes with the read.
+    for stranger in [servers.client(None), servers.client(Some(servers.issue()))] {
+        if let Ok(mut stream) = stranger.connect(connect(running.address).await).await {
+            use tokio::io::AsyncReadExt;
+            let mut byte = [0];
+            let read = timeout(DEADLINE, stream.read(&mut byte))
+                .await
+                .expect("an end");
+            assert!(read.is_err(), "a stranger was let in");
+        }
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_handshake_that_dawdles_or_is_none_is_cut_and_the_next_client_is_served() {
+    let authority = Authority::new();
+    let pair = authority.issue();
+    let mount = Mount::new(&pair);
+    let limits = Limits {
+        handshake: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let running = Running::start_with(mount.files(), limits).await;
+    let client = authority.client(None);
+    running.shows(&client, &pair.certificate).await;
+    let mut silent = connect(running.address).await;
+    let mut babbling = connect(running.address).await;
+    send(&mut babbling, b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").await;
+    for stream in [&mut silent, &mut babbling] {
+        assert_eq!(answer(stream).await, None);
+    }
+    let page = running.metrics();
+    for cause in ["handshake_deadline", "handshake_failed"] {
+        let counter = format!("closed_total{{server=\"test\",cause=\"{cause}\"}} ");
+        assert!(page.contains(&counter), "{page}");
+    }
+    running.shows(&client, &pair.certificate).await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn http2_is_negotiated_and_its_streams_are_drained() {
+    let authority = Authority::new();
+    let pair = authority.issue();
+    let mount = Mount::new(&pair);
+    let running = Running::start(mount.files()).await;
+    running
+        .shows(&authority.client(None), &pair.certificate)
+        .await;
+    let client = authority.client(None).speaking(b"h2");
+    let stream = client.connect(connect(running.address).await).await;
+    let stream = TokioIo::new(stream.expect("a handshake"));
+    let handshake = http2::handshake(TokioExecutor::new(), stream).await;
+    let (mut sender, connection) = handshake.expect("HTTP/2");
+    let mut connections = JoinSet::new();
+    connections.spawn(connection);
+    let request = |path: &str| {
+        let request = Request::get(format!("https://webhook.test{path}"));
+        request.body(String::new()).expect("a request")
+    };
+    let held = sender.send_request(request("/hold"));
+    let quick = sender.send_request(request("/")).await.expect("an answer");
+    assert_eq!(
+        (quick.status(), quick.version()),
+        (StatusCode::OK, Version::HTTP_2)
+    );
+    running
+        .trigger
+        .start(tokio::time::Instant::now() + DEADLINE);
+    running.release.notify_one();
+    let held = timeout(DEADLINE, held).await.expect("an answer in time");
+    assert_eq!(held.expect("an answer").status(), StatusCode::OK);
+    // The server says that it goes away, and closes when nothing is in flight.
+    let closed = timeout(DEADLINE, connections.join_next())
+        .await
+        .expect("an end in time");
+    assert!(closed.expect("a connection").expect("no panic").is_ok());
+    running.end().await;
+}

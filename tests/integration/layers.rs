@@ -1,0 +1,185 @@
+//! The direction of imports, held by reading the sources: `programs -> controller -> {kit, api}`.
+//!
+//! The compiler checks what a package may see (`make lint` checks each package alone); this checks what a module may see.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_path_buf()
+}
+
+/// All Rust sources below `folder` but the unit tests, with the path relative to the workspace.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let is_tests = path.file_stem().is_some_and(|stem| stem == "tests");
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_tests {
+                continue;
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let name = path.strip_prefix(root()).unwrap().display().to_string();
+                let text = fs::read_to_string(&path).unwrap();
+                let product = text.split("#[cfg(test)]").next().unwrap().to_owned();
+                found.push((name, product));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Lines of code (comments left out) in `files` that contain one of `banned`.
+fn offences(files: &[(String, String)], banned: &[&str]) -> Vec<String> {
+    let mut offences = Vec::new();
+    for (name, text) in files {
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if banned.iter().any(|word| code.contains(word)) {
+                offences.push(format!("{name}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    offences
+}
+
+fn in_layer(layer: &str) -> Vec<(String, String)> {
+    sources("src")
+        .into_iter()
+        .filter(|(name, _)| {
+            *name == format!("src/{layer}.rs") || name.starts_with(&format!("src/{layer}/"))
+        })
+        .collect()
+}
+
+const NO_OUTSIDE_WORLD: &[&str] = &[
+    "async fn",
+    "tokio::",
+    "kube::Client",
+    "kube::Api",
+    "SystemTime::now",
+    "Instant::now",
+    "Timestamp::now",
+    "std::env::",
+    "std::fs",
+    "std::net",
+    "println!",
+];
+
+#[test]
+fn api_is_pure_and_imports_no_other_layer() {
+    let upward = [
+        "crate::kit",
+        "crate::controller",
+        "crate::events",
+        "tracing::",
+    ];
+    let api = in_layer("api");
+    assert!(api.len() > 20, "found only {} files of api", api.len());
+    let none: Vec<String> = Vec::new();
+    assert_eq!(offences(&api, NO_OUTSIDE_WORLD), none);
+    assert_eq!(offences(&api, &upward), none);
+}
+
+#[test]
+fn kit_knows_no_kubernetes_object_and_no_other_layer() {
+    let banned = [
+        "crate::api",
+        "crate::controller",
+        "crate::events",
+        "kube::",
+        "k8s_openapi::",
+    ];
+    let kit = in_layer("kit");
+    assert!(kit.len() > 5, "found only {} files of kit", kit.len());
+    assert_eq!(offences(&kit, &banned), Vec::<String>::new());
+}
+
+#[test]
+fn events_know_no_controller() {
+    assert_eq!(
+        offences(&in_layer("events"), &["crate::controller"]),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn webhook_and_sidecar_see_neither_the_controller_nor_each_other() {
+    for (program, other) in [("webhook", "agents_sidecar"), ("sidecar", "agents_webhook")] {
+        let banned = ["agents::controller", "agents::cli", other];
+        let files = sources(&format!("{program}/src"));
+        assert_eq!(offences(&files, &banned), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn files_with_the_name_of_a_decision_are_pure() {
+    let pure = [
+        "plan.rs",
+        "status.rs",
+        "decide.rs",
+        "decision.rs",
+        "patch.rs",
+        "limiter.rs",
+        "sanitise.rs",
+    ];
+    let mut files = sources("src");
+    files.extend(sources("webhook/src"));
+    files.extend(sources("sidecar/src"));
+    files.retain(|(name, _)| {
+        Path::new(name)
+            .file_name()
+            .is_some_and(|file| pure.iter().any(|known| file == *known))
+    });
+    assert!(!files.is_empty());
+    assert_eq!(offences(&files, NO_OUTSIDE_WORLD), Vec::<String>::new());
+}
+
+#[test]
+fn an_entry_point_only_enters() {
+    for main in ["src/main.rs", "webhook/src/main.rs", "sidecar/src/main.rs"] {
+        let lines = fs::read_to_string(root().join(main))
+            .unwrap()
+            .lines()
+            .count();
+        assert!(lines <= 30, "{main} has {lines} lines; 30 at most");
+    }
+}
+
+#[test]
+fn every_source_file_is_reached_by_a_mod_declaration() {
+    let mut orphans = BTreeSet::new();
+    for folder in [
+        "src",
+        "webhook/src",
+        "sidecar/src",
+        "tests/support",
+        "tests/integration",
+    ] {
+        let files = sources(folder);
+        let whole: String = files
+            .iter()
+            .map(|(name, _)| fs::read_to_string(root().join(name)).unwrap())
+            .collect();
+        for (name, _) in &files {
+            let stem = Path::new(name)
+                .file_stem()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
+            let entry = ["main", "lib"].contains(&stem.as_str());
+            if !entry && !whole.contains(&format!("mod {stem};")) {
+                orphans.insert(name.clone());
+            }
+        }
+    }
+    assert_eq!(orphans, BTreeSet::new());
+}

@@ -1,0 +1,143 @@
+//! `lab tour`: everything there is, running in a lab, and a short text that says what is where and what to try.
+//!
+//! Stays until Ctrl-C, then leaves nothing behind.
+
+mod pods;
+mod processes;
+
+use anyhow::{Context, Result};
+use std::{env, net::SocketAddr};
+use support::{
+    crds, fixtures, image,
+    lab::{
+        Lab,
+        relay::Relay,
+        report::{Report, spoken},
+        state::{LabName, Tier},
+        tools::{self, build},
+    },
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Namespace of the examples; the one that operators' settings name by default.
+const EXAMPLES: &str = "agents";
+
+/// A program that is up, and where its admin endpoint answers on this machine.
+struct Up {
+    name: &'static str,
+    admin: SocketAddr,
+    /// Keeps the way to a program in a pod open, or the process alive.
+    _held: Held,
+}
+
+#[expect(dead_code, reason = "held for what happens when it is dropped")]
+enum Held {
+    Pod(Relay),
+    Process(tokio::process::Child),
+}
+
+/// Shows everything until someone presses Ctrl-C.
+pub(crate) async fn tour(name: &LabName) -> Result<()> {
+    let report = Report::start();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let shown = async {
+        let stage = set_up(name, report).await?;
+        println!("{}", guide(name, &stage)?);
+        std::future::pending::<Result<()>>().await
+    };
+    tokio::select! {
+        ended = shown => ended,
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+/// The lab with everything in it.
+struct Stage {
+    lab: Lab,
+    programs: Vec<Up>,
+}
+
+async fn set_up(name: &LabName, report: Report) -> Result<Stage> {
+    report.line("building Kubernetes and our programs where needed; the first time takes a while");
+    let wanted = [tools::CONTROL_PLANE, tools::NODE].concat();
+    let (_, own) = tokio::try_join!(
+        build::programs(&wanted, report),
+        image::build_static(report)
+    )?;
+    let clock = Report::start();
+    let lab = Lab::start(name, Tier::Node).await?;
+    crds::install(&lab).await?;
+    report.line("the 19 kinds are installed");
+    let has_node = lab.record().is_some_and(|record| record.node.is_some());
+    let programs = if has_node {
+        pods::start(&lab, &own).await?
+    } else {
+        processes::start(&lab, &own).await?
+    };
+    report.line(format!("{} programs are ready", programs.len()));
+    apply_examples(&lab).await?;
+    report.line(format!(
+        "the examples are applied; lab and programs were ready after {}",
+        spoken(clock.elapsed())
+    ));
+    Ok(Stage { lab, programs })
+}
+
+async fn apply_examples(lab: &Lab) -> Result<()> {
+    let namespace = format!(
+        r#"{{"apiVersion": "v1", "kind": "Namespace", "metadata": {{"name": "{EXAMPLES}"}}}}"#
+    );
+    let kubectl = lab.kubectl();
+    kubectl
+        .run_with_input(&["apply", "--filename", "-"], &namespace)
+        .await?
+        .ok()?;
+    let folder = fixtures::repository().join("examples");
+    let folder = folder
+        .to_str()
+        .context("the path of examples/ is not UTF-8")?;
+    kubectl
+        .in_namespace(EXAMPLES)
+        .run(&["apply", "--filename", folder])
+        .await?
+        .ok()?;
+    Ok(())
+}
+
+fn guide(name: &LabName, stage: &Stage) -> Result<String> {
+    let kubectl = stage.lab.kubectl_program();
+    let folder = kubectl.parent().context("kubectl is in no folder")?;
+    let mut text = format!(
+        "
+Everything is up. In another terminal:
+
+  export KUBECONFIG={}
+  export PATH={}:$PATH
+
+Try
+  kubectl --namespace {EXAMPLES} get agents-all          all kinds, with what each is doing and since when
+  kubectl explain agentrun.spec                  every field, with its meaning
+  kubectl --namespace {EXAMPLES} patch agentrun add-health-endpoint --type=merge --patch '{{\"spec\":{{\"runtime\":{{\"type\":\"Job\"}}}}}}'
+                                                 a wrong value is refused, and the refusal says what is allowed
+
+The programs answer at
+",
+        stage.lab.kubeconfig().display(),
+        folder.display(),
+    );
+    for Up { name, admin, .. } in &stage.programs {
+        text.push_str(&format!(
+            "  http://{admin}/metrics  {name}; also /livez and /readyz?verbose\n"
+        ));
+    }
+    let program = env::current_exe()?;
+    let program = program.display();
+    text.push_str(&format!(
+        "
+`{program} status` shows the parts, `{program} logs --name {name} PART` what they say.
+Ctrl-C ends it and leaves nothing behind."
+    ));
+    Ok(text)
+}

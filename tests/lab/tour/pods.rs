@@ -1,0 +1,106 @@
+//! The programs as pods, from images made of our own static binaries.
+
+use super::{Held, Up};
+use agents::api::contract::port;
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::{Api, api::PostParams};
+use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
+use support::{
+    image::StaticPrograms,
+    lab::{
+        Lab,
+        pki::{Authority, Subject},
+    },
+    wait,
+};
+
+const MANIFESTS: &str = include_str!("programs.yaml");
+const NAMESPACE: &str = "agents-system";
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Name, label `app` of the pod, and admin port of each program.
+const PROGRAMS: [(&str, &str, u16); 3] = [
+    ("agents", "agents-controllers", port::AGENTS_ADMIN),
+    ("agents-sidecar", "agents-controllers", port::SIDECAR_ADMIN),
+    ("agents-webhook", "agents-webhook", port::WEBHOOK_ADMIN),
+];
+
+/// Brings the images in, starts the pods and waits until all are ready.
+pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Vec<Up>> {
+    for image in own.product_images()? {
+        lab.import(&image).await?;
+    }
+    let apply = ["apply", "--filename", "-"];
+    lab.kubectl()
+        .run_with_input(&apply, MANIFESTS)
+        .await?
+        .ok()?;
+    let client = lab.client().await?;
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    secrets
+        .create(&PostParams::default(), &tls_secret()?)
+        .await?;
+    let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
+    let mut up = Vec::new();
+    for (name, app, port) in PROGRAMS {
+        let selector = format!("app={app}");
+        let ready =
+            wait::until_listed(&pods, &selector, DEADLINE, |pods| pods.iter().any(is_ready));
+        let ready = ready.await?;
+        let address = ready
+            .iter()
+            .find_map(address)
+            .context("a ready pod has no address")?;
+        let relay = lab.reach(SocketAddr::new(address.parse()?, port))?;
+        up.push(Up {
+            name,
+            admin: relay.address(),
+            _held: Held::Pod(relay),
+        });
+    }
+    Ok(up)
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|conditions| {
+        conditions
+            .iter()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    })
+}
+
+fn address(pod: &Pod) -> Option<String> {
+    pod.status.as_ref()?.pod_ip.clone()
+}
+
+/// A throw-away certificate for the Service of the webhook.
+fn tls_secret() -> Result<Secret> {
+    let folder = tempfile::tempdir()?;
+    let authority = Authority::make(folder.path())?;
+    let host = format!("agents-webhook.{NAMESPACE}.svc");
+    let subject = Subject {
+        name: &host,
+        group: "",
+        hosts: &[&host],
+    };
+    authority.issue("tls", subject)?;
+    let mut data = BTreeMap::new();
+    for file in ["tls.crt", "tls.key"] {
+        data.insert(
+            file.to_owned(),
+            fs::read_to_string(folder.path().join(file))?,
+        );
+    }
+    let mut secret = Secret {
+        string_data: Some(data),
+        type_: Some("kubernetes.io/tls".to_owned()),
+        ..Secret::default()
+    };
+    secret.metadata.name = Some("agents-webhook-tls".to_owned());
+    Ok(secret)
+}
