@@ -188,23 +188,7 @@ async fn a_webhook_in_a_pod_behind_a_service_is_called_by_the_api_server() -> Re
     let image = import_probe(lab).await?;
     let ca = start_webhook(&namespace, &image).await?;
     let all: Api<MutatingWebhookConfiguration> = Api::all(namespace.client.clone());
-    let configuration: MutatingWebhookConfiguration = object(json!({
-        "metadata": {"name": namespace.name},
-        "webhooks": [{
-            "name": "probe.agents.proompteng.ai",
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-            "failurePolicy": "Fail",
-            "timeoutSeconds": 5,
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace.name}},
-            "objectSelector": {"matchLabels": {"reviewed": "yes"}},
-            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
-            "clientConfig": {
-                "caBundle": ca,
-                "service": {"name": "hook", "namespace": namespace.name},
-            },
-        }],
-    }))?;
+    let configuration = configuration(&namespace.name, ca)?;
     all.create(&PostParams::default(), &configuration).await?;
 
     let objects = namespace.api::<ConfigMap>();
@@ -245,6 +229,27 @@ async fn a_webhook_in_a_pod_behind_a_service_is_called_by_the_api_server() -> Re
     all.delete(&namespace.name, &DeleteParams::default())
         .await?;
     Ok(())
+}
+
+/// Has the API server ask the service `hook` about marked objects of one namespace.
+fn configuration(namespace: &str, ca: Value) -> Result<MutatingWebhookConfiguration> {
+    object(json!({
+        "metadata": {"name": namespace},
+        "webhooks": [{
+            "name": "probe.agents.proompteng.ai",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Fail",
+            "timeoutSeconds": 5,
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+            "objectSelector": {"matchLabels": {"reviewed": "yes"}},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+            "clientConfig": {
+                "caBundle": ca,
+                "service": {"name": "hook", "namespace": namespace},
+            },
+        }],
+    }))
 }
 
 /// Runs the probe as a webhook behind the service `hook`, and returns the certificate of its authority.

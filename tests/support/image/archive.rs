@@ -24,26 +24,8 @@ pub(super) fn write(
         other => bail!("images for {other} are not known"),
     };
     let layer = Blob::new("application/vnd.oci.image.layer.v1.tar", layer(files)?);
-    let config = Blob::of_json(
-        "application/vnd.oci.image.config.v1+json",
-        &json!({
-            "created": EPOCH,
-            "architecture": architecture,
-            "os": "linux",
-            "config": {"Entrypoint": entrypoint, "Env": ["PATH=/"], "WorkingDir": "/"},
-            "rootfs": {"type": "layers", "diff_ids": [layer.digest()]},
-            "history": [{"created": EPOCH}],
-        }),
-    )?;
-    let manifest = Blob::of_json(
-        "application/vnd.oci.image.manifest.v1+json",
-        &json!({
-            "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
-            "config": config.descriptor(),
-            "layers": [layer.descriptor()],
-        }),
-    )?;
+    let config = config(architecture, entrypoint, &layer)?;
+    let manifest = manifest(&config, &layer)?;
     let mut described = manifest.descriptor();
     described["platform"] = json!({"architecture": architecture, "os": "linux"});
     described["annotations"] = json!({"io.containerd.image.name": name});
@@ -75,6 +57,35 @@ pub(super) fn write(
     }
     archive.into_inner()?.flush()?;
     Ok(())
+}
+
+/// How the image runs.
+fn config(architecture: &str, entrypoint: &[String], layer: &Blob) -> Result<Blob> {
+    Blob::of_json(
+        "application/vnd.oci.image.config.v1+json",
+        &json!({
+            "created": EPOCH,
+            "architecture": architecture,
+            "os": "linux",
+            "config": {"Entrypoint": entrypoint, "Env": ["PATH=/"], "WorkingDir": "/"},
+            "rootfs": {"type": "layers", "diff_ids": [layer.digest()]},
+            "history": [{"created": EPOCH}],
+        }),
+    )
+}
+
+/// What the image consists of.
+fn manifest(config: &Blob, layer: &Blob) -> Result<Blob> {
+    let media_type = "application/vnd.oci.image.manifest.v1+json";
+    Blob::of_json(
+        media_type,
+        &json!({
+            "schemaVersion": 2,
+            "mediaType": media_type,
+            "config": config.descriptor(),
+            "layers": [layer.descriptor()],
+        }),
+    )
 }
 
 /// A piece of content known by its hash.

@@ -20,70 +20,22 @@ pub(super) const PAUSE_IMAGE: &str = "localhost/pause:1";
 
 /// containerd's configuration.
 pub(super) fn containerd(folder: &Path, programs: &Programs) -> Result<String> {
-    let plugins = ["bridge", "loopback", "host-local"].map(|name| {
-        let folder = programs
-            .path(name)?
-            .parent()
-            .context("a program has no folder")?;
-        Ok::<_, anyhow::Error>(format!("{:?}", folder.display().to_string()))
-    });
-    let mut plugins = plugins.into_iter().collect::<Result<Vec<_>>>()?;
-    plugins.dedup();
     // Debug formatting of a string quotes it as TOML does.
-    let root = format!("{:?}", folder.join("containerd").display().to_string());
-    let networks = format!("{:?}", folder.join("cni").display().to_string());
-    let shim = format!(
-        "{:?}",
-        programs
-            .path("containerd-shim-runc-v2")?
-            .display()
-            .to_string()
-    );
-    let runc = format!("{:?}", programs.path("runc")?.display().to_string());
-    let plugins = plugins.join(", ");
-    Ok(format!(
-        r#"version = 3
-root = {root}
-state = "/run/containerd"
-oom_score = 0
-disabled_plugins = [
-  "io.containerd.internal.v1.opt",
-  "io.containerd.internal.v1.tracing",
-  "io.containerd.snapshotter.v1.blockfile",
-  "io.containerd.snapshotter.v1.btrfs",
-  "io.containerd.snapshotter.v1.devmapper",
-  "io.containerd.snapshotter.v1.zfs",
-  "io.containerd.tracing.processor.v1.otlp",
-]
-
-[grpc]
-  address = "{CONTAINERD_SOCKET}"
-
-[plugins."io.containerd.cri.v1.images"]
-  snapshotter = "overlayfs"
-  [plugins."io.containerd.cri.v1.images".pinned_images]
-    sandbox = "{PAUSE_IMAGE}"
-
-[plugins."io.containerd.cri.v1.runtime"]
-  # Without the right to lower oom_score_adj no sandbox would start.
-  restrict_oom_score_adj = true
-  disable_apparmor = true
-  enable_selinux = false
-  tolerate_missing_hugetlb_controller = true
-  disable_hugetlb_controller = true
-  [plugins."io.containerd.cri.v1.runtime".cni]
-    bin_dirs = [{plugins}]
-    conf_dir = {networks}
-  [plugins."io.containerd.cri.v1.runtime".containerd]
-    default_runtime_name = "runc"
-    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      runtime_path = {shim}
-      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
-        BinaryName = {runc}
-        SystemdCgroup = false
-"#
-    ))
+    let quoted = |path: &Path| format!("{:?}", path.display().to_string());
+    let mut plugins = Vec::new();
+    for name in ["bridge", "loopback", "host-local"] {
+        let folder = programs.path(name)?.parent();
+        plugins.push(quoted(folder.context("a program has no folder")?));
+    }
+    plugins.dedup();
+    Ok(include_str!("containerd.toml")
+        .replace("@root@", &quoted(&folder.join("containerd")))
+        .replace("@socket@", &quoted(Path::new(CONTAINERD_SOCKET)))
+        .replace("@pause@", &quoted(Path::new(PAUSE_IMAGE)))
+        .replace("@plugins@", &plugins.join(", "))
+        .replace("@networks@", &quoted(&folder.join("cni")))
+        .replace("@shim@", &quoted(programs.path("containerd-shim-runc-v2")?))
+        .replace("@runc@", &quoted(programs.path("runc")?)))
 }
 
 /// The pods' network: one bridge, addresses handed out from a file.
