@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use std::{
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Output, Stdio},
     time::Duration,
 };
 use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
@@ -31,6 +31,15 @@ pub struct Said {
 }
 
 impl Said {
+    /// What the output of any command says.
+    pub fn of(output: Output) -> Result<Self> {
+        Ok(Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout)?,
+            stderr: String::from_utf8(output.stderr)?,
+        })
+    }
+
     /// Standard output of a command that must have succeeded.
     pub fn ok(self) -> Result<String> {
         match self.code {
@@ -97,10 +106,6 @@ impl Kubectl {
         })
         .await
         .with_context(|| format!("`kubectl {}` took over {DEADLINE:?}", arguments.join(" ")))??;
-        Ok(Said {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout)?,
-            stderr: String::from_utf8(output.stderr)?,
-        })
+        Said::of(output)
     }
 }

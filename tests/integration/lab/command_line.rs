@@ -3,16 +3,10 @@
 use super::life::ONE_AT_A_TIME;
 use anyhow::{Context, Result};
 use std::{process::Stdio, time::Duration};
-use support::lab::own_name;
+use support::{kubectl::Said, lab::own_name};
 use tokio::{process::Command, time::timeout};
 
 const DEADLINE: Duration = Duration::from_secs(180);
-
-struct Said {
-    ok: bool,
-    stdout: String,
-    stderr: String,
-}
 
 async fn lab(words: &[&str]) -> Result<Said> {
     let output = Command::new(env!("CARGO_BIN_EXE_lab"))
@@ -23,11 +17,7 @@ async fn lab(words: &[&str]) -> Result<Said> {
     let output = timeout(DEADLINE, output)
         .await
         .with_context(|| format!("`lab {}` hangs", words.join(" ")))??;
-    Ok(Said {
-        ok: output.status.success(),
-        stdout: String::from_utf8(output.stdout)?,
-        stderr: String::from_utf8(output.stderr)?,
-    })
+    Said::of(output)
 }
 
 #[tokio::test]
@@ -36,7 +26,7 @@ async fn a_lab_in_the_background_is_shown_used_and_stopped_by_name() -> Result<(
     let name = &own_name("command-line")?.to_string();
     let up = lab(&["up", "--detach", "--tier", "1", "--name", name]).await?;
     assert!(
-        up.ok && up.stdout.contains("KUBECONFIG="),
+        up.code == Some(0) && up.stdout.contains("KUBECONFIG="),
         "{}{}",
         up.stdout,
         up.stderr
@@ -44,7 +34,7 @@ async fn a_lab_in_the_background_is_shown_used_and_stopped_by_name() -> Result<(
     let again = lab(&["up", "--tier", "1", "--name", name]).await?;
     let complaint = format!("lab: lab `{name}` is already running");
     assert!(
-        !again.ok && again.stderr.contains(&complaint),
+        again.code == Some(1) && again.stderr.contains(&complaint),
         "{}",
         again.stderr
     );
@@ -74,9 +64,9 @@ async fn a_lab_in_the_background_is_shown_used_and_stopped_by_name() -> Result<(
     logs.sort();
     assert_eq!(logs, ["etcd", "kube-apiserver", "kube-controller-manager"]);
     let log = lab(&["logs", "--name", name, "kube-apiserver"]).await?;
-    assert!(log.ok && !log.stdout.is_empty());
+    assert!(log.code == Some(0) && !log.stdout.is_empty());
     let down = lab(&["down", "--name", name]).await?;
-    assert!(down.ok, "{}", down.stderr);
+    assert_eq!(down.code, Some(0), "{}", down.stderr);
     let status = lab(&["status"]).await?.stdout;
     assert!(!status.contains(name), "{status}");
     Ok(())
@@ -92,7 +82,7 @@ async fn a_command_runs_in_a_fresh_lab_which_stops_when_it_fails() -> Result<()>
         "up", "--tier", "1", "--name", name, "--", "sh", "-c", script,
     ])
     .await?;
-    assert!(!up.ok);
+    assert_eq!(up.code, Some(1));
     assert!(
         up.stdout
             .contains(&format!("namespace/default\ntier 1 of {name}\n")),
