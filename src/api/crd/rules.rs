@@ -66,10 +66,7 @@ fn final_phase() -> ValidationRule {
 || (has(self.status) && has(self.status.phase) && self.status.phase == oldSelf.status.phase)",
             ends.join("', '")
         ),
-        &format!(
-            "{} are final: the phase is never changed and never removed",
-            ends.join(", ")
-        ),
+        "Succeeded, Failed and Cancelled are final: the phase is never changed and never removed",
     )
 }
 
