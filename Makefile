@@ -48,6 +48,7 @@ lint: ## Format, clippy, every package alone, generated files, licences
 .PHONY: generate
 generate: ## Write crds/ and the generated documents from the sources
 	@cargo run --quiet --bin agents -- crds --output crds
+	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents::
 
 .PHONY: deny
 deny: ## Licences, sources and banned crates of everything that is linked

@@ -5,6 +5,7 @@
 
 mod api_server;
 mod crds;
+mod documents;
 mod events;
 mod kit;
 mod lab;

@@ -6,35 +6,21 @@
 //! does not see, are the webhook's.
 
 use crate::api::kind::Kind;
+use crate::api::phase::{self, Phase};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
 
 /// The rules of a kind.
 pub(super) fn of(kind: Kind) -> Vec<ValidationRule> {
-    match kind {
-        Kind::AgentRun | Kind::OrchestrationRun | Kind::ToolRun => vec![
-            never_falls(),
+    let mut rules = vec![never_falls()];
+    if phase::is_run(kind) {
+        rules.extend([
             written_once("startedAt"),
             written_once("finishedAt"),
             ends_after_start(),
             final_phase(),
-        ],
-        Kind::Agent
-        | Kind::AgentProvider
-        | Kind::ImplementationSpec
-        | Kind::ImplementationSource
-        | Kind::VersionControlProvider
-        | Kind::Memory
-        | Kind::Orchestration
-        | Kind::Tool
-        | Kind::ApprovalPolicy
-        | Kind::Budget
-        | Kind::SecretBinding
-        | Kind::Signal
-        | Kind::SignalDelivery
-        | Kind::Schedule
-        | Kind::Artifact
-        | Kind::Workspace => vec![never_falls()],
+        ]);
     }
+    rules
 }
 
 fn never_falls() -> ValidationRule {
@@ -70,11 +56,16 @@ fn ends_after_start() -> ValidationRule {
 }
 
 fn final_phase() -> ValidationRule {
+    let ends = Phase::ALL.iter().filter(|phase| phase.is_terminal());
+    let ends: Vec<&str> = ends.map(|phase| phase.as_str()).collect();
     rule(
         "phase",
-        "!has(oldSelf.status) || !has(oldSelf.status.phase)
-|| !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Cancelled'])
+        &format!(
+            "!has(oldSelf.status) || !has(oldSelf.status.phase)
+|| !(oldSelf.status.phase in ['{}'])
 || (has(self.status) && has(self.status.phase) && self.status.phase == oldSelf.status.phase)",
+            ends.join("', '")
+        ),
         "Succeeded, Failed and Cancelled are final: the phase is never changed and never removed",
     )
 }

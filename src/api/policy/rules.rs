@@ -1,8 +1,9 @@
 //! The rules themselves, each a function over what entered.
 
+mod bindings;
+
 use super::{Finding, Intake, Mode, Patterns, Policy, Rule, SecretEntry, SecretWay};
 use crate::api::cause::{Cause, FieldPath, Path, Reason, listed, quoted};
-use crate::api::kinds::SecretBinding;
 
 /// How many entries of a list a message repeats.
 const SHOWN: usize = 5;
@@ -16,7 +17,7 @@ pub(super) fn evaluate(policy: &Policy, intake: &Intake<'_>) -> Vec<Finding> {
     images(&mut report, intake);
     secrets(&mut report, intake);
     service_accounts(&mut report, intake);
-    bindings(&mut report, intake);
+    bindings::judge(&mut report, intake);
     report.findings
 }
 
@@ -73,21 +74,23 @@ fn labels(report: &mut Report<'_>, intake: &Intake<'_>) {
     let Some(labels) = &intake.labels else {
         return;
     };
-    let policy = report.policy;
-    let metadata = Path::root("metadata");
-    let field = metadata.field("labels");
+    let has_value = |(_, value): &&(&str, &str)| !value.trim().is_empty();
     let present: Vec<&str> = labels
         .iter()
-        .filter(|(_, value)| !value.trim().is_empty())
+        .filter(has_value)
         .map(|(key, _)| *key)
         .collect();
-    let missing: Vec<&str> = policy
-        .labels
-        .required
-        .iter()
-        .map(String::as_str)
-        .filter(|key| !present.contains(key))
-        .collect();
+    let metadata = Path::root("metadata");
+    let field = metadata.field("labels");
+    required_labels(report, &field, &present);
+    for key in present {
+        label(report, &field.key(key), key);
+    }
+}
+
+fn required_labels(report: &mut Report<'_>, at: &Path<'_>, present: &[&str]) {
+    let required = report.policy.labels.required.iter().map(String::as_str);
+    let missing: Vec<&str> = required.filter(|key| !present.contains(key)).collect();
     if !missing.is_empty() {
         let message = format!(
             "these labels are required here; add them with a value: {}",
@@ -95,34 +98,35 @@ fn labels(report: &mut Report<'_>, intake: &Intake<'_>) {
         );
         report.add(
             Rule::RequiredLabels,
-            (&field).into(),
+            at.into(),
             Reason::MissingRequiredLabels,
             message,
         );
     }
-    for key in present {
-        let at = FieldPath::from(&field.key(key));
-        if let Some(pattern) = policy.labels.denied.covering(key) {
-            let message = format!(
-                "label {} is denied here by {}; remove it",
-                quoted(key),
-                quoted(&pattern)
-            );
-            report.add(
-                Rule::DeniedLabels,
-                at.clone(),
-                Reason::LabelBlocked,
-                message,
-            );
-        }
-        if not_on(&policy.labels.allowed, key) {
-            let allowed = some_of(&policy.labels.allowed.written());
-            let message = format!(
-                "label {} is not allowed here; allowed: {allowed}",
-                quoted(key)
-            );
-            report.add(Rule::AllowedLabels, at, Reason::LabelNotAllowed, message);
-        }
+}
+
+fn label(report: &mut Report<'_>, at: &Path<'_>, key: &str) {
+    let rules = &report.policy.labels;
+    if let Some(pattern) = rules.denied.covering(key) {
+        let message = format!(
+            "label {} is denied here by {}; remove it",
+            quoted(key),
+            quoted(&pattern)
+        );
+        report.add(Rule::DeniedLabels, at.into(), Reason::LabelBlocked, message);
+    }
+    if not_on(&rules.allowed, key) {
+        let allowed = some_of(&rules.allowed.written());
+        let message = format!(
+            "label {} is not allowed here; allowed: {allowed}",
+            quoted(key)
+        );
+        report.add(
+            Rule::AllowedLabels,
+            at.into(),
+            Reason::LabelNotAllowed,
+            message,
+        );
     }
 }
 
@@ -228,70 +232,6 @@ fn service_accounts(report: &mut Report<'_>, intake: &Intake<'_>) {
             message,
         );
     }
-}
-
-/// An Agent that some binding names may use what the bindings give; one that none names is free, unless the operator
-/// requires a binding. What the operator gives to every run needs none.
-fn bindings(report: &mut Report<'_>, intake: &Intake<'_>) {
-    let Some(agent) = intake.agent_name else {
-        return;
-    };
-    let bound = |entry: &&SecretEntry| entry.way != SecretWay::OperatorCredentials;
-    let naming: Vec<&SecretBinding> = intake
-        .bindings
-        .iter()
-        .filter(|binding| names_agent(binding, agent, intake.namespace))
-        .collect();
-    if naming.is_empty() {
-        if report.policy.require_secret_binding && intake.secrets.iter().any(|entry| bound(&entry))
-        {
-            let spec = Path::root("spec");
-            let message = format!(
-                "secrets are used, but no SecretBinding names Agent {}; create one with the Agent as subject",
-                quoted(agent)
-            );
-            let at = (&spec.field("agentRef")).into();
-            report.add(
-                Rule::SecretBindings,
-                at,
-                Reason::SecretBindingMissing,
-                message,
-            );
-        }
-        return;
-    }
-    let given: Vec<&String> = naming
-        .iter()
-        .filter_map(|binding| binding.spec.allowed_secrets.as_ref())
-        .flatten()
-        .collect();
-    for entry in intake.secrets.iter().filter(bound) {
-        if !given.contains(&&entry.name) {
-            let message = format!(
-                "no SecretBinding gives secret {} to Agent {}; add it to one that names the Agent",
-                quoted(&entry.name),
-                quoted(agent)
-            );
-            report.add_secret(
-                Rule::SecretBindings,
-                entry,
-                Reason::SecretNotAllowed,
-                message,
-            );
-        }
-    }
-}
-
-/// Namespaces are compared only where both sides have one.
-fn names_agent(binding: &SecretBinding, agent: &str, namespace: Option<&str>) -> bool {
-    let subjects = binding.spec.subjects.as_deref().unwrap_or_default();
-    subjects.iter().any(|subject| {
-        let elsewhere = match (subject.namespace.as_deref(), namespace) {
-            (Some(subject), Some(run)) => subject != run,
-            (None, _) | (_, None) => false,
-        };
-        subject.kind == "Agent" && subject.name == agent && !elsewhere
-    })
 }
 
 fn not_on(allowed: &Patterns, text: &str) -> bool {
