@@ -10,6 +10,7 @@ pub mod kinds;
 pub mod names;
 pub mod phase;
 pub mod policy;
+pub mod references;
 pub mod sanitise;
 pub mod schema;
 pub mod status;
