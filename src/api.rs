@@ -12,6 +12,8 @@ pub mod kinds;
 pub mod names;
 pub mod phase;
 pub mod policy;
+pub mod registration;
+pub mod rung;
 pub mod sanitise;
 pub mod schema;
 pub mod status;
