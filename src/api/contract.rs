@@ -28,6 +28,10 @@ pub mod label {
     pub const STEP_INDEX: &str = "agents.proompteng.ai/step-index";
     /// Delivery that caused an object, for idempotent submission.
     pub const DELIVERY_ID: &str = "jangar.proompteng.ai/delivery-id";
+    /// On a namespace: how admission treats it while the webhook does not answer.
+    pub const ADMISSION: &str = "agents.proompteng.ai/admission";
+    /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
+    pub const ADMISSION_FAIL: &str = "fail";
 }
 
 /// Annotations that one program writes and another reads.
@@ -36,6 +40,8 @@ pub mod annotation {
     pub const OUTCOME_RECORDED: &str = "agents.proompteng.ai/outcome-recorded";
     /// W3C trace context of the admission that let the object in.
     pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
+    /// On a webhook configuration: the rung that it was made for.
+    pub const RUNG: &str = "agents.proompteng.ai/rung";
 }
 
 /// Finalizers of ours.
@@ -58,6 +64,31 @@ pub mod path {
     pub const METRICS: &str = "/metrics";
     /// CPU profile of the running process, where switched on.
     pub const PROFILE: &str = "/debug/pprof/profile";
+}
+
+/// Paths at which the webhook answers reviews.
+pub mod door {
+    /// Objects of ours before the schema is looked at.
+    pub const MUTATE: &str = "/mutate";
+    /// Objects of ours as they would be stored.
+    pub const VALIDATE: &str = "/validate";
+    /// Status writes, to repair.
+    pub const MUTATE_STATUS: &str = "/mutate-status";
+    /// Status writes, to judge.
+    pub const VALIDATE_STATUS: &str = "/validate-status";
+    /// Deletions of Jobs of ours.
+    pub const VALIDATE_DELETE: &str = "/validate-delete";
+}
+
+/// Users of the cluster itself.
+pub mod user {
+    /// Removes what has no owner any more.
+    pub const GARBAGE_COLLECTOR: &str =
+        "system:serviceaccount:kube-system:generic-garbage-collector";
+    /// Empties namespaces that are being deleted.
+    pub const NAMESPACE_CONTROLLER: &str = "system:serviceaccount:kube-system:namespace-controller";
+    /// All controllers of the cluster at once, where they share a user.
+    pub const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 }
 
 /// Ports on which the programs listen by default.
