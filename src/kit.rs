@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod args;
 pub mod config;
+pub mod exit;
 pub mod http;
 pub mod program;
 pub mod readiness;
