@@ -5,6 +5,8 @@ pub mod condition;
 pub mod contract;
 pub mod crd;
 pub mod custody;
+pub mod defaults;
+pub mod examine;
 pub mod kind;
 pub mod kinds;
 pub mod names;
