@@ -12,6 +12,7 @@ pub mod kinds;
 pub mod names;
 pub mod phase;
 pub mod policy;
+pub mod references;
 pub mod registration;
 pub mod rung;
 pub mod sanitise;

@@ -113,6 +113,40 @@ pub mod env {
     pub const EVENTS_ENABLED: &str = "JANGAR_CONTROLLER_EVENTS_ENABLED";
     /// Most Event writes about one object in a minute.
     pub const EVENTS_RATE_LIMIT_PER_MIN: &str = "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN";
+    /// Namespaces whose objects are followed.
+    pub const NAMESPACES: &str = "JANGAR_AGENTS_CONTROLLER_NAMESPACES";
+    /// Labels that every run must have.
+    pub const LABELS_REQUIRED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_REQUIRED";
+    /// The only labels that a run may have.
+    pub const LABELS_ALLOWED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_ALLOWED";
+    /// Labels that no run may have.
+    pub const LABELS_DENIED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_DENIED";
+    /// The only images that anything may use.
+    pub const IMAGES_ALLOWED: &str = "JANGAR_AGENTS_CONTROLLER_IMAGES_ALLOWED";
+    /// Images that nothing may use.
+    pub const IMAGES_DENIED: &str = "JANGAR_AGENTS_CONTROLLER_IMAGES_DENIED";
+    /// Secrets that nothing may use.
+    pub const BLOCKED_SECRETS: &str = "JANGAR_AGENTS_CONTROLLER_BLOCKED_SECRETS";
+    /// Secret with the credentials that every run gets.
+    pub const AUTH_SECRET_NAME: &str = "JANGAR_AGENTS_CONTROLLER_AUTH_SECRET_NAME";
+    /// Image of runs that name none.
+    pub const RUNNER_IMAGE: &str = "JANGAR_AGENT_RUNNER_IMAGE";
+    /// The same, where the one above is not set.
+    pub const AGENT_IMAGE: &str = "JANGAR_AGENT_IMAGE";
+    /// Service account of runs that name none.
+    pub const RUNNER_SERVICE_ACCOUNT: &str = "JANGAR_AGENT_RUNNER_SERVICE_ACCOUNT";
+    /// Namespace of the program's own pod.
+    pub const POD_NAMESPACE: &str = "JANGAR_POD_NAMESPACE";
+    /// Uid of the program's own pod.
+    pub const POD_UID: &str = "JANGAR_POD_UID";
+    /// File with the admission policy.
+    pub const POLICY_FILE: &str = "AGENTS_POLICY_FILE";
+    /// File with a policy that is tried beside the one in force.
+    pub const POLICY_CANDIDATE_FILE: &str = "AGENTS_POLICY_CANDIDATE_FILE";
+    /// Whether an Agent needs a SecretBinding to use secrets.
+    pub const POLICY_REQUIRE_SECRET_BINDING: &str = "AGENTS_POLICY_REQUIRE_SECRET_BINDING";
+    /// Modes of the rules of the policy.
+    pub const POLICY_MODES: &str = "AGENTS_POLICY_MODES";
 }
 
 /// `reportingController` of the Events that each program emits.
