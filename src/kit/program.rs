@@ -51,6 +51,14 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// Something that the program cannot do without is not there.
+    #[error("could not {what}")]
+    Start {
+        /// What it tried.
+        what: &'static str,
+        /// Why it could not.
+        source: Box<dyn StdError + Send + Sync>,
+    },
     /// It ran, but did not end as it should.
     #[error(transparent)]
     Ended(#[from] Ended),
@@ -61,9 +69,11 @@ impl Error {
     fn exit_code(&self) -> ExitCode {
         match self {
             Self::Config(_) => ExitCode::from(2),
-            Self::Telemetry(_) | Self::Signals(_) | Self::Listen { .. } | Self::Ended(_) => {
-                ExitCode::FAILURE
-            }
+            Self::Telemetry(_)
+            | Self::Signals(_)
+            | Self::Listen { .. }
+            | Self::Start { .. }
+            | Self::Ended(_) => ExitCode::FAILURE,
         }
     }
 
