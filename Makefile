@@ -29,7 +29,7 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
 	@echo '==> Building Kubernetes in the background, while the sources are linted and compiled'
-	@$(LAB) build control-plane node >/dev/null & tools=$$!; $(MAKE) lint && cargo test --no-run && cargo build --bins && wait $$tools
+	@$(LAB) build >/dev/null & tools=$$!; $(MAKE) lint && cargo test --no-run && cargo build --bins && wait $$tools
 	@echo '==> Running the tests'
 	@cargo test --no-fail-fast 2>&1 | tee target/test.log && failed=0 || failed=1; $(MAKE) counts && exit $$failed
 

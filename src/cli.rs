@@ -5,7 +5,7 @@
 pub mod crds;
 
 use crate::controller;
-use crate::kit::program;
+use crate::kit::{exit::Exit, program};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,10 +35,10 @@ pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Controller(args) => program::block_on(controller::run(args)),
         Command::Crds { output } => match crds::run(output.as_deref()) {
-            Ok(()) => ExitCode::SUCCESS,
+            Ok(()) => Exit::Done.into(),
             Err(error) => {
                 program::explain(&error);
-                ExitCode::FAILURE
+                Exit::Failed.into()
             }
         },
     }

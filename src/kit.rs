@@ -3,7 +3,9 @@
 pub mod admin;
 pub mod args;
 pub mod config;
+pub mod exit;
 pub mod http;
+pub mod labels;
 pub mod program;
 pub mod readiness;
 pub mod shutdown;

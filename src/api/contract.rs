@@ -28,6 +28,10 @@ pub mod label {
     pub const STEP_INDEX: &str = "agents.proompteng.ai/step-index";
     /// Delivery that caused an object, for idempotent submission.
     pub const DELIVERY_ID: &str = "jangar.proompteng.ai/delivery-id";
+    /// On a namespace: how admission treats it while the webhook does not answer.
+    pub const ADMISSION: &str = "agents.proompteng.ai/admission";
+    /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
+    pub const ADMISSION_FAIL: &str = "fail";
 }
 
 /// Annotations that one program writes and another reads.
@@ -36,6 +40,8 @@ pub mod annotation {
     pub const OUTCOME_RECORDED: &str = "agents.proompteng.ai/outcome-recorded";
     /// W3C trace context of the admission that let the object in.
     pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
+    /// On a webhook configuration: the rung that it was made for.
+    pub const RUNG: &str = "agents.proompteng.ai/rung";
 }
 
 /// Finalizers of ours.
@@ -60,6 +66,31 @@ pub mod path {
     pub const PROFILE: &str = "/debug/pprof/profile";
 }
 
+/// Paths at which the webhook answers reviews.
+pub mod door {
+    /// Objects of ours before the schema is looked at.
+    pub const MUTATE: &str = "/mutate";
+    /// Objects of ours as they would be stored.
+    pub const VALIDATE: &str = "/validate";
+    /// Status writes, to repair.
+    pub const MUTATE_STATUS: &str = "/mutate-status";
+    /// Status writes, to judge.
+    pub const VALIDATE_STATUS: &str = "/validate-status";
+    /// Deletions of Jobs of ours.
+    pub const VALIDATE_DELETE: &str = "/validate-delete";
+}
+
+/// Users of the cluster itself.
+pub mod user {
+    /// Removes what has no owner any more.
+    pub const GARBAGE_COLLECTOR: &str =
+        "system:serviceaccount:kube-system:generic-garbage-collector";
+    /// Empties namespaces that are being deleted.
+    pub const NAMESPACE_CONTROLLER: &str = "system:serviceaccount:kube-system:namespace-controller";
+    /// All controllers of the cluster at once, where they share a user.
+    pub const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
+}
+
 /// Ports on which the programs listen by default.
 pub mod port {
     /// Admin endpoint of `agents`.
@@ -82,6 +113,40 @@ pub mod env {
     pub const EVENTS_ENABLED: &str = "JANGAR_CONTROLLER_EVENTS_ENABLED";
     /// Most Event writes about one object in a minute.
     pub const EVENTS_RATE_LIMIT_PER_MIN: &str = "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN";
+    /// Namespaces whose objects are followed.
+    pub const NAMESPACES: &str = "JANGAR_AGENTS_CONTROLLER_NAMESPACES";
+    /// Labels that every run must have.
+    pub const LABELS_REQUIRED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_REQUIRED";
+    /// The only labels that a run may have.
+    pub const LABELS_ALLOWED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_ALLOWED";
+    /// Labels that no run may have.
+    pub const LABELS_DENIED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_DENIED";
+    /// The only images that anything may use.
+    pub const IMAGES_ALLOWED: &str = "JANGAR_AGENTS_CONTROLLER_IMAGES_ALLOWED";
+    /// Images that nothing may use.
+    pub const IMAGES_DENIED: &str = "JANGAR_AGENTS_CONTROLLER_IMAGES_DENIED";
+    /// Secrets that nothing may use.
+    pub const BLOCKED_SECRETS: &str = "JANGAR_AGENTS_CONTROLLER_BLOCKED_SECRETS";
+    /// Secret with the credentials that every run gets.
+    pub const AUTH_SECRET_NAME: &str = "JANGAR_AGENTS_CONTROLLER_AUTH_SECRET_NAME";
+    /// Image of runs that name none.
+    pub const RUNNER_IMAGE: &str = "JANGAR_AGENT_RUNNER_IMAGE";
+    /// The same, where the one above is not set.
+    pub const AGENT_IMAGE: &str = "JANGAR_AGENT_IMAGE";
+    /// Service account of runs that name none.
+    pub const RUNNER_SERVICE_ACCOUNT: &str = "JANGAR_AGENT_RUNNER_SERVICE_ACCOUNT";
+    /// Namespace of the program's own pod.
+    pub const POD_NAMESPACE: &str = "JANGAR_POD_NAMESPACE";
+    /// Uid of the program's own pod.
+    pub const POD_UID: &str = "JANGAR_POD_UID";
+    /// File with the admission policy.
+    pub const POLICY_FILE: &str = "AGENTS_POLICY_FILE";
+    /// File with a policy that is tried beside the one in force.
+    pub const POLICY_CANDIDATE_FILE: &str = "AGENTS_POLICY_CANDIDATE_FILE";
+    /// Whether an Agent needs a SecretBinding to use secrets.
+    pub const POLICY_REQUIRE_SECRET_BINDING: &str = "AGENTS_POLICY_REQUIRE_SECRET_BINDING";
+    /// Modes of the rules of the policy.
+    pub const POLICY_MODES: &str = "AGENTS_POLICY_MODES";
 }
 
 /// `reportingController` of the Events that each program emits.

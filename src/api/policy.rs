@@ -4,14 +4,21 @@
 //! One engine for webhook, reconciler and command line. It judges what `intake` collected from an object; it looks
 //! nothing up.
 
+mod facts;
+mod file;
 mod intake;
 mod list;
 mod pattern;
+mod read;
 mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use intake::{Entry, Intake, SecretEntry, SecretWay, Surroundings};
+pub use facts::{
+    AgentFacts, BindingFacts, MemoryFacts, Surroundings, ToolFacts, VcsFacts, WorkFacts,
+};
+pub use file::PolicyError;
+pub use intake::{Entry, Intake, SecretEntry, SecretWay};
 pub use list::{ListError, parse_list};
 pub use pattern::{Pattern, Patterns};
 

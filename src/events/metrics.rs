@@ -9,40 +9,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use super::reason::Severity;
+use crate::closed_labels;
+use crate::kit::labels::start_at_zero;
 
-/// Declares a closed list of label values, each with the word that a scrape shows.
-macro_rules! labels {
-    (
-        $(#[$about:meta])*
-        pub enum $name:ident { $($(#[$meaning:meta])* $label:ident = $word:literal,)+ }
-    ) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$meaning])* $label,)+
-        }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$label,)+];
-
-            /// The word that a scrape and a log line show.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$label => $word,)+
-                }
-            }
-        }
-
-        impl EncodeLabelValue for $name {
-            fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
-                EncodeLabelValue::encode(&self.as_str(), encoder)
-            }
-        }
-    };
-}
-
-labels! {
+closed_labels! {
     /// Which API took a write.
     pub enum Group {
         /// `events.k8s.io/v1`.
@@ -52,7 +22,7 @@ labels! {
     }
 }
 
-labels! {
+closed_labels! {
     /// Which limit held an occurrence back.
     pub enum Limit {
         /// Too much about one object.
@@ -62,7 +32,7 @@ labels! {
     }
 }
 
-labels! {
+closed_labels! {
     /// Why an occurrence was lost.
     pub enum Loss {
         /// The queue was full.
@@ -78,7 +48,7 @@ labels! {
     }
 }
 
-labels! {
+closed_labels! {
     /// Why a call to the API server failed.
     pub enum Failure {
         /// No connection, or it broke.
@@ -167,7 +137,23 @@ impl Metrics {
             "Calls to the API server that failed, by cause; most are tried again",
             errors.clone(),
         );
+        metrics.start_at_zero();
         metrics
+    }
+
+    fn start_at_zero(&self) {
+        let types = Severity::ALL.iter();
+        let emitted = types.flat_map(|&r#type| {
+            let groups = Group::ALL.iter();
+            groups.map(move |&group| EmittedLabels { r#type, group })
+        });
+        start_at_zero(&self.emitted, emitted);
+        let limits = Limit::ALL.iter().map(|&limit| SuppressedLabels { limit });
+        start_at_zero(&self.suppressed, limits);
+        let losses = Loss::ALL.iter().map(|&cause| DroppedLabels { cause });
+        start_at_zero(&self.dropped, losses);
+        let failures = Failure::ALL.iter().map(|&cause| ErrorLabels { cause });
+        start_at_zero(&self.errors, failures);
     }
 
     /// Events stored.
@@ -265,31 +251,47 @@ struct ErrorLabels {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use prometheus_client::encoding::text::encode;
 
     use super::*;
 
+    /// What a scrape shows, without the descriptions.
+    fn samples(registry: &Registry) -> BTreeSet<String> {
+        let mut page = String::new();
+        encode(&mut page, registry).unwrap();
+        let samples = page.lines().filter(|line| !line.starts_with('#'));
+        samples.map(str::to_owned).collect()
+    }
+
     #[test]
-    fn metrics_have_closed_labels() {
+    fn every_series_stands_at_zero_until_something_is_counted() {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
+        let before = samples(&registry);
+        let combined = Severity::ALL.len() * Group::ALL.len();
+        let closed = Limit::ALL.len() + Loss::ALL.len() + Failure::ALL.len();
+        assert_eq!(before.len(), combined + closed + 2);
+        assert!(before.iter().all(|sample| sample.ends_with(" 0")));
+
         metrics.count_emitted(Severity::Warning, Group::Events);
         metrics.count_updated();
         metrics.count_aggregated();
         metrics.count_suppressed(Limit::Topic);
         metrics.count_dropped(Loss::QueueFull, 3);
         metrics.count_error(Failure::Forbidden);
-        let mut page = String::new();
-        encode(&mut page, &registry).unwrap();
-        let samples: Vec<_> = page.lines().filter(|line| !line.starts_with('#')).collect();
+        let after = samples(&registry);
+        let changed: Vec<_> = after.difference(&before).map(String::as_str).collect();
         let expected = [
-            "events_emitted_total{type=\"Warning\",group=\"events\"} 1",
-            "events_updated_total 1",
             "events_aggregated_total 1",
-            "events_suppressed_total{limit=\"topic\"} 1",
             "events_dropped_total{cause=\"queue_full\"} 3",
+            "events_emitted_total{type=\"Warning\",group=\"events\"} 1",
             "events_errors_total{cause=\"forbidden\"} 1",
+            "events_suppressed_total{limit=\"topic\"} 1",
+            "events_updated_total 1",
         ];
-        assert_eq!(samples, expected);
+        assert_eq!(changed, expected);
+        assert_eq!(after.len(), before.len());
     }
 }

@@ -19,6 +19,7 @@ use super::{
     admin::{self, Admin, Paths, Profiling},
     args::{AdminSettings, Common},
     config::{ConfigError, Notes},
+    exit::Exit,
     http::{self, Server, Transport},
     readiness::{Gate, Readiness},
     shutdown::{Signal, signals},
@@ -57,12 +58,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the shell is told: 2 for a wrong command line or environment, as clap does, and 1 for all else.
-    fn exit_code(&self) -> ExitCode {
+    /// What the shell is told.
+    fn exit(&self) -> Exit {
         match self {
-            Self::Config(_) => ExitCode::from(2),
+            Self::Config(_) => Exit::Misused,
             Self::Telemetry(_) | Self::Signals(_) | Self::Listen { .. } | Self::Ended(_) => {
-                ExitCode::FAILURE
+                Exit::Failed
             }
         }
     }
@@ -92,19 +93,19 @@ pub fn block_on(run: impl Future<Output = Result<(), Error>>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("error: the system gives no threads: {error}");
-            return ExitCode::FAILURE;
+            return Exit::Failed.into();
         }
     };
-    let code = match runtime.block_on(run) {
-        Ok(()) => ExitCode::SUCCESS,
+    let exit = match runtime.block_on(run) {
+        Ok(()) => Exit::Done,
         Err(error) => {
             error.say();
-            error.exit_code()
+            error.exit()
         }
     };
     // Whatever still hangs has had its time; waiting for it would keep the process alive.
     runtime.shutdown_background();
-    code
+    exit.into()
 }
 
 /// A program that has been started and not yet been let go.

@@ -52,7 +52,7 @@ pub(crate) enum Command {
         #[arg(short, long)]
         follow: bool,
     },
-    /// Build programs into the cache; without TOOL, what tiers 1 and 2 need
+    /// Build programs into the cache; without TOOL, what the highest tier that this machine can run needs
     Build {
         /// Names of tools, or the groups `control-plane` and `node`
         tools: Vec<String>,

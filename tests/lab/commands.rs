@@ -101,12 +101,13 @@ async fn stop(lab: Named, all: bool) -> Result<()> {
 }
 
 async fn build_tools(wanted: &[String]) -> Result<()> {
+    let report = Report::start();
     let names = if wanted.is_empty() {
-        [tools::CONTROL_PLANE, tools::NODE].concat()
+        node::usable_programs(report).await?
     } else {
         tools::expand(wanted)?
     };
-    let programs = build::programs(&names, Report::start()).await?;
+    let programs = build::programs(&names, report).await?;
     for (name, path) in programs.0 {
         println!("{name} {}", path.display());
     }

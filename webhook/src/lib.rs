@@ -3,6 +3,8 @@
 //! Admission itself is the business of [`service`]; [`args`] is what operators can set.
 
 pub mod args;
+pub mod lookup;
+pub mod policy;
 pub mod service;
 
 use agents::{

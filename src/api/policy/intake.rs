@@ -1,19 +1,19 @@
 //! What an object brings in that the policy judges: every way in which an image, a secret or a service account can
 //! enter, each with the place it enters by.
 //!
-//! Collects only; `rules` judges. A kind without a function here brings nothing in.
+//! Collects only; `rules` judges. Reads the object as it was sent, so that one wrong field does not hide the rest.
 
 mod orchestration;
 mod run;
+mod tool;
 
+use serde_json::Value;
+
+use super::Defaults;
+use super::facts::{AgentFacts, Surroundings, auth_secrets, prompt_secret};
+use super::read::{at, filled, list, text, texts};
 use crate::api::cause::{FieldPath, Path};
-use crate::api::kinds::agents::version_control_provider::{AuthMethod, VcsAuth};
-use crate::api::kinds::shared::{SystemPromptKind, SystemPromptRef, Workload};
-use crate::api::kinds::{
-    Agent, ImplementationSource, Memory, SecretBinding, Tool, VersionControlProvider,
-};
-use crate::api::schema::FreeObject;
-use crate::api::validate::{auth_secrets, method_word};
+use crate::api::kind::Kind;
 
 /// A value and the place it enters by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub enum SecretWay {
     OperatorCredentials,
     /// It checks the calls of an issue tracker.
     Tracker,
+    /// It is given to Agents.
+    Binding,
 }
 
 /// What an object brings in, and what its Agent and the bindings say about that.
@@ -71,102 +73,95 @@ pub struct Intake<'a> {
     /// Service accounts.
     pub service_accounts: Vec<Entry>,
     /// Secrets that a run names in `spec.secrets`.
-    pub declared_secrets: Option<&'a [String]>,
-    /// Secrets that the Agent allows, if it restricts them.
-    pub allowed_secrets: Option<&'a [String]>,
-    /// Service accounts that the Agent allows, if it restricts them.
-    pub allowed_service_accounts: Option<&'a [String]>,
+    pub declared_secrets: Option<Vec<&'a str>>,
+    /// Secrets that the Agent allows; all if empty.
+    pub allowed_secrets: Vec<&'a str>,
+    /// Service accounts that the Agent allows; all if empty.
+    pub allowed_service_accounts: Vec<&'a str>,
     /// Agent that would use the secrets.
     pub agent_name: Option<&'a str>,
     /// Namespace of the object.
     pub namespace: Option<&'a str>,
-    /// SecretBindings of the namespace.
-    pub bindings: &'a [SecretBinding],
-}
-
-/// The objects that a run refers to, as far as they exist.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings<'a> {
-    /// The Agent.
-    pub agent: Option<&'a Agent>,
-    /// The Memory, chosen by the run, by the Agent or as the default of the namespace.
-    pub memory: Option<&'a Memory>,
-    /// The VersionControlProvider, chosen by the run, its implementation or the Agent.
-    pub vcs: Option<&'a VersionControlProvider>,
-    /// SecretBindings of the namespace.
-    pub bindings: &'a [SecretBinding],
+    /// What the SecretBindings of the namespace give.
+    pub bindings: &'a [std::sync::Arc<super::BindingFacts>],
 }
 
 const SPEC: Path<'static> = Path::root("spec");
 
 impl<'a> Intake<'a> {
-    /// An Agent brings in the secret of its default system prompt.
-    pub fn of_agent(agent: &'a Agent) -> Self {
+    /// What an object brings in by itself, through the objects that it refers to, and through what the operator adds.
+    pub fn of(
+        kind: Kind,
+        object: &'a Value,
+        around: &'a Surroundings,
+        defaults: &Defaults,
+    ) -> Self {
         let mut intake = Self::default();
-        intake.restrict_by(agent);
-        let defaults = agent.spec.defaults.as_ref();
-        if let Some(prompt) = defaults.and_then(|defaults| defaults.system_prompt_ref.as_ref()) {
-            let at = SPEC.field("defaults");
-            intake.add_prompt(&at.field("systemPromptRef").field("name"), prompt);
+        let Some(spec) = object.get("spec") else {
+            return intake;
+        };
+        match kind {
+            Kind::Agent => intake.add_agent(spec),
+            Kind::AgentRun => intake.add_run(object, spec, around, defaults),
+            Kind::ImplementationSource => {
+                let secret = at(spec, &["auth", "secretRef"]);
+                let auth = SPEC.field("auth");
+                intake.add_named(&auth.field("secretRef"), secret, SecretWay::Tracker);
+            }
+            Kind::VersionControlProvider => intake.add_provider(spec),
+            Kind::Memory => {
+                let secret = at(spec, &["connection", "secretRef"]);
+                let connection = SPEC.field("connection");
+                intake.add_named(&connection.field("secretRef"), secret, SecretWay::Memory);
+            }
+            Kind::Orchestration => intake.add_steps(spec),
+            Kind::Tool => intake.add_tool(spec),
+            Kind::ToolRun => intake.add_tool_run(spec, around),
+            Kind::SecretBinding => {
+                intake.add_secrets(&SPEC, spec, "allowedSecrets", SecretWay::Binding);
+            }
+            // Text for a model or a binary to start, but never an image, a secret or a service account.
+            Kind::AgentProvider | Kind::ImplementationSpec => {}
+            // The runs that these start are judged when they are made.
+            Kind::OrchestrationRun | Kind::Schedule | Kind::SignalDelivery => {}
+            Kind::ApprovalPolicy
+            | Kind::Budget
+            | Kind::Signal
+            | Kind::Artifact
+            | Kind::Workspace => {}
         }
         intake
     }
 
-    /// A Memory brings in the secret of its connection.
-    pub fn of_memory(memory: &Memory) -> Self {
-        let mut intake = Self::default();
-        let connection = SPEC.field("connection");
-        let secret = connection.field("secretRef");
-        let name = &memory.spec.connection.secret_ref.name;
-        intake.add_secret(&secret.field("name"), name, SecretWay::Memory);
-        intake
+    /// An Agent brings in the secret of its default system prompt; its own list counts for that.
+    fn add_agent(&mut self, spec: &'a Value) {
+        if let Some(security) = spec.get("security") {
+            self.allowed_secrets = texts(security, "allowedSecrets").collect();
+            self.allowed_service_accounts = texts(security, "allowedServiceAccounts").collect();
+        }
+        let defaults = SPEC.field("defaults");
+        let prompt = at(spec, &["defaults", "systemPromptRef"]);
+        self.add_prompt(&defaults.field("systemPromptRef"), prompt);
     }
 
-    /// A VersionControlProvider brings in the secrets of its authentication.
-    pub fn of_version_control_provider(provider: &VersionControlProvider) -> Self {
-        let mut intake = Self::default();
+    fn add_provider(&mut self, spec: &Value) {
         let auth = SPEC.field("auth");
-        for (block, field, name) in provider.spec.auth.iter().flat_map(named_auth_secrets) {
+        for (block, field, name) in spec.get("auth").into_iter().flat_map(auth_secrets) {
             let block = auth.field(block);
             let secret = block.field(field);
             let way = SecretWay::VersionControl { required: true };
-            intake.add_secret(&secret.field("name"), name, way);
+            self.add_secret(&secret.field("name"), name, way);
         }
-        intake
     }
 
-    /// An ImplementationSource brings in the secret that checks its calls.
-    pub fn of_implementation_source(source: &ImplementationSource) -> Self {
-        let mut intake = Self::default();
-        let auth = SPEC.field("auth");
-        let secret = auth.field("secretRef");
-        let name = &source.spec.auth.secret_ref.name;
-        intake.add_secret(&secret.field("name"), name, SecretWay::Tracker);
-        intake
-    }
-
-    /// A Tool brings in its image and service account.
-    pub fn of_tool(tool: &Tool) -> Self {
-        let mut intake = Self::default();
-        intake.add_image(&SPEC.field("image"), tool.spec.image.as_deref());
-        if let Some(account) = &tool.spec.service_account {
-            intake.add_service_account(&SPEC.field("serviceAccount"), account);
-        }
-        intake
-    }
-
-    fn restrict_by(&mut self, agent: &'a Agent) {
-        let security = agent.spec.security.as_ref();
-        let list =
-            |list: Option<&'a Vec<String>>| list.map(Vec::as_slice).filter(|list| !list.is_empty());
-        self.allowed_secrets =
-            list(security.and_then(|security| security.allowed_secrets.as_ref()));
-        self.allowed_service_accounts =
-            list(security.and_then(|security| security.allowed_service_accounts.as_ref()));
+    fn restrict_by(&mut self, agent: &'a AgentFacts) {
+        let listed = |names: &'a [String]| names.iter().map(String::as_str).collect();
+        self.allowed_secrets = listed(&agent.secrets);
+        self.allowed_service_accounts = listed(&agent.service_accounts);
     }
 
     fn add_image(&mut self, at: &Path<'_>, image: Option<&str>) {
-        if let Some(image) = image.map(str::trim).filter(|image| !image.is_empty()) {
+        if let Some(image) = image {
             self.images.push(Entry {
                 at: at.into(),
                 value: image.to_owned(),
@@ -182,6 +177,23 @@ impl<'a> Intake<'a> {
         });
     }
 
+    /// A reference to a secret: an object with a name.
+    fn add_named(&mut self, at: &Path<'_>, reference: Option<&Value>, way: SecretWay) {
+        if let Some(name) = reference.and_then(|reference| text(reference, "name")) {
+            self.add_secret(&at.field("name"), name, way);
+        }
+    }
+
+    /// A field that lists secrets by name.
+    fn add_secrets(&mut self, owner_at: &Path<'_>, owner: &Value, field: &str, way: SecretWay) {
+        let at = owner_at.field(field);
+        for (index, name) in list(owner, field).iter().enumerate() {
+            if let Some(name) = filled(name) {
+                self.add_secret(&at.index(index), name, way);
+            }
+        }
+    }
+
     fn add_service_account(&mut self, at: &Path<'_>, account: &str) {
         self.service_accounts.push(Entry {
             at: at.into(),
@@ -189,51 +201,45 @@ impl<'a> Intake<'a> {
         });
     }
 
-    fn add_prompt(&mut self, at: &Path<'_>, prompt: &SystemPromptRef) {
-        match prompt.kind {
-            SystemPromptKind::Secret => self.add_secret(at, &prompt.name, SecretWay::SystemPrompt),
-            SystemPromptKind::ConfigMap => {}
+    fn add_prompt(&mut self, at: &Path<'_>, reference: Option<&Value>) {
+        if let Some(name) = reference.and_then(prompt_secret) {
+            self.add_secret(&at.field("name"), name, SecretWay::SystemPrompt);
         }
     }
 
-    fn add_volumes(&mut self, at: &Path<'_>, workload: &Workload) {
-        let volumes = at.field("volumes");
-        for (index, volume) in workload.volumes.iter().flatten().enumerate() {
-            if let Some(name) = &volume.secret_name {
-                let volume = volumes.index(index);
-                self.add_secret(&volume.field("secretName"), name, SecretWay::Volume);
+    fn add_volumes(&mut self, workload_at: &Path<'_>, workload: &Value) {
+        let at = workload_at.field("volumes");
+        for (index, volume) in list(workload, "volumes").iter().enumerate() {
+            if let Some(name) = text(volume, "secretName") {
+                let at = at.index(index);
+                self.add_secret(&at.field("secretName"), name, SecretWay::Volume);
             }
         }
     }
 
     /// Pull secrets are given as names or as objects with a name.
-    fn add_pull_secrets(&mut self, config_at: &Path<'_>, config: &FreeObject) {
+    fn add_pull_secrets(&mut self, config_at: &Path<'_>, config: &Value) {
         let at = config_at.field("imagePullSecrets");
-        let list = config
-            .get("imagePullSecrets")
-            .and_then(|list| list.as_array());
-        for (index, entry) in list.into_iter().flatten().enumerate() {
+        for (index, entry) in list(config, "imagePullSecrets").iter().enumerate() {
             let at = at.index(index);
-            if let Some(name) = entry.as_str() {
+            if let Some(name) = filled(entry) {
                 self.add_secret(&at, name, SecretWay::ImagePull);
-            } else if let Some(name) = entry.get("name").and_then(|name| name.as_str()) {
+            } else if let Some(name) = text(entry, "name") {
                 self.add_secret(&at.field("name"), name, SecretWay::ImagePull);
             }
         }
     }
-}
 
-/// The secrets of an authentication: block, field and name. Every block counts, whatever the method: the method can
-/// change later without the secret being looked at again.
-fn named_auth_secrets(auth: &VcsAuth) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
-    auth_secrets(auth)
-        .into_iter()
-        .filter_map(|(method, secret)| {
-            let field = match method {
-                AuthMethod::Token => "secretRef",
-                AuthMethod::App | AuthMethod::Ssh => "privateKeySecretRef",
-                AuthMethod::None => return None,
-            };
-            Some((method_word(method), field, secret?.name.as_str()))
-        })
+    /// Pull secrets and service account of a `runtime.config` that need not be complete.
+    fn add_config(&mut self, owner_at: &Path<'_>, owner: &Value) {
+        let Some(config) = at(owner, &["runtime", "config"]) else {
+            return;
+        };
+        let runtime = owner_at.field("runtime");
+        let config_at = runtime.field("config");
+        self.add_pull_secrets(&config_at, config);
+        if let Some(account) = text(config, "serviceAccount") {
+            self.add_service_account(&config_at.field("serviceAccount"), account);
+        }
+    }
 }

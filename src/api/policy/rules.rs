@@ -55,7 +55,8 @@ impl Report<'_> {
             | SecretWay::Memory
             | SecretWay::SystemPrompt
             | SecretWay::OperatorCredentials
-            | SecretWay::Tracker => Mode::Enforce,
+            | SecretWay::Tracker
+            | SecretWay::Binding => Mode::Enforce,
         };
         let field = entry.at.clone();
         self.add_at_most(
@@ -180,10 +181,8 @@ fn secrets(report: &mut Report<'_>, intake: &Intake<'_>) {
                 message,
             );
         }
-        if let Some(allowed) = intake
-            .allowed_secrets
-            .filter(|allowed| !allowed.contains(&entry.name))
-        {
+        let allowed = &intake.allowed_secrets;
+        if !allowed.is_empty() && !allowed.contains(&entry.name.as_str()) {
             let message = format!(
                 "the Agent does not allow secret {name}; allowed: {}",
                 some_of(allowed)
@@ -195,29 +194,32 @@ fn secrets(report: &mut Report<'_>, intake: &Intake<'_>) {
 
 /// A prompt from a secret must always be declared; a memory only if the run declares secrets at all.
 fn is_undeclared(intake: &Intake<'_>, entry: &SecretEntry) -> bool {
-    let Some(declared) = intake.declared_secrets else {
+    let Some(declared) = &intake.declared_secrets else {
         return false;
     };
+    let is_declared = declared.contains(&entry.name.as_str());
     match entry.way {
-        SecretWay::SystemPrompt => !declared.contains(&entry.name),
-        SecretWay::Memory => !declared.is_empty() && !declared.contains(&entry.name),
+        SecretWay::SystemPrompt => !is_declared,
+        SecretWay::Memory => !declared.is_empty() && !is_declared,
         SecretWay::Environment
         | SecretWay::Volume
         | SecretWay::ImagePull
         | SecretWay::VersionControl { .. }
         | SecretWay::OperatorCredentials
-        | SecretWay::Tracker => false,
+        | SecretWay::Tracker
+        | SecretWay::Binding => false,
     }
 }
 
 fn service_accounts(report: &mut Report<'_>, intake: &Intake<'_>) {
-    let Some(allowed) = intake.allowed_service_accounts else {
+    let allowed = &intake.allowed_service_accounts;
+    if allowed.is_empty() {
         return;
-    };
+    }
     for entry in intake
         .service_accounts
         .iter()
-        .filter(|entry| !allowed.contains(&entry.value))
+        .filter(|entry| !allowed.contains(&entry.value.as_str()))
     {
         let account = quoted(&entry.value);
         let message = format!(
@@ -239,8 +241,8 @@ fn not_on(allowed: &Patterns, text: &str) -> bool {
 }
 
 /// The start of a list, in quotes.
-fn some_of(entries: &[String]) -> String {
-    let shown: Vec<&str> = entries.iter().take(SHOWN).map(String::as_str).collect();
+fn some_of(entries: &[impl AsRef<str>]) -> String {
+    let shown: Vec<&str> = entries.iter().take(SHOWN).map(AsRef::as_ref).collect();
     match entries.len().saturating_sub(SHOWN) {
         0 => listed(&shown),
         more => format!("{} and {more} more", listed(&shown)),

@@ -1,25 +1,20 @@
 use super::*;
-use crate::api::kinds::{
-    Agent, AgentRun, ImplementationSource, Memory, Orchestration, SecretBinding, Tool,
-    VersionControlProvider,
-};
-use serde::de::DeserializeOwned;
+use crate::api::kind::Kind;
 use serde_json::{Value, json};
 
-fn object<T: DeserializeOwned>(kind: &str, spec: Value) -> T {
-    serde_json::from_value(json!({
-        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": kind,
+fn object(kind: Kind, spec: Value) -> Value {
+    json!({
+        "apiVersion": format!("{}/v1alpha1", kind.group()), "kind": kind.as_str(),
         "metadata": {"name": "x", "namespace": "team"}, "spec": spec,
-    }))
-    .unwrap()
+    })
 }
 
-fn run(more: Value) -> AgentRun {
+fn run(more: Value) -> Value {
     let mut spec = json!({"agentRef": {"name": "coder"}, "runtime": {"type": "job"}});
     for (name, value) in more.as_object().unwrap() {
         spec[name] = value.clone();
     }
-    object("AgentRun", spec)
+    object(Kind::AgentRun, spec)
 }
 
 fn policy(value: Value) -> Policy {
@@ -38,8 +33,8 @@ fn brief(findings: &[Finding]) -> Vec<String> {
 }
 
 #[track_caller]
-fn judge_run(policy: &Policy, run: &AgentRun, around: &Surroundings<'_>, expected: &[&str]) {
-    let intake = Intake::of_agent_run(run, around, &policy.defaults);
+fn judge_run(policy: &Policy, run: &Value, around: &Surroundings, expected: &[&str]) {
+    let intake = Intake::of(Kind::AgentRun, run, around, &policy.defaults);
     assert_eq!(brief(&evaluate(policy, &intake)), expected);
 }
 
@@ -61,11 +56,9 @@ fn labels_are_required_denied_and_allowed_by_key() {
         ("internal/x", "1"),
         ("free", "1"),
     ];
-    run.metadata.labels = Some(
-        labels
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into(),
-    );
+    for (key, value) in labels {
+        run["metadata"]["labels"][key] = json!(value);
+    }
     judge_run(
         &policy,
         &run,
@@ -76,7 +69,7 @@ fn labels_are_required_denied_and_allowed_by_key() {
             "DeniedLabels enforce metadata.labels[internal/x] LabelBlocked",
         ],
     );
-    run.metadata.labels = None;
+    run["metadata"]["labels"] = json!(null);
     judge_run(
         &policy,
         &run,
@@ -134,7 +127,7 @@ fn images_are_judged_wherever_a_run_takes_them_from() {
 }
 
 /// A run that uses a secret in every way there is.
-fn run_with_every_secret() -> AgentRun {
+fn run_with_every_secret() -> Value {
     run(json!({
         "runtime": {"type": "workflow", "config": {"imagePullSecrets": ["pull-a", {"name": "pull-b"}]}},
         "secrets": ["env"],
@@ -150,16 +143,16 @@ fn run_with_every_secret() -> AgentRun {
     }))
 }
 
-fn memory() -> Memory {
+fn memory() -> Value {
     object(
-        "Memory",
+        Kind::Memory,
         json!({"type": "postgres", "connection": {"secretRef": {"name": "mem-secret"}}}),
     )
 }
 
-fn vcs() -> VersionControlProvider {
+fn vcs() -> Value {
     object(
-        "VersionControlProvider",
+        Kind::VersionControlProvider,
         json!({"provider": "github", "auth": {
             "method": "token", "token": {"secretRef": {"name": "vcs-token"}},
             "app": {"privateKeySecretRef": {"name": "vcs-app"}},
@@ -190,15 +183,15 @@ const EVERY_WAY: [(&str, &str); 11] = [
 fn every_way_a_secret_enters_a_run_is_seen() {
     let (run, memory, vcs) = (run_with_every_secret(), memory(), vcs());
     let around = Surroundings {
-        memory: Some(&memory),
-        vcs: Some(&vcs),
+        memory: Some(MemoryFacts::of(&memory).into()),
+        vcs: Some(VcsFacts::of(&vcs).into()),
         ..Surroundings::default()
     };
     let defaults = Defaults {
         auth_secret: Some("operator-auth".to_owned()),
         ..Defaults::default()
     };
-    let intake = Intake::of_agent_run(&run, &around, &defaults);
+    let intake = Intake::of(Kind::AgentRun, &run, &around, &defaults);
     let seen: Vec<(String, &str)> = intake
         .secrets
         .iter()
@@ -211,8 +204,8 @@ fn every_way_a_secret_enters_a_run_is_seen() {
 fn a_blocked_secret_is_refused_on_every_way() {
     let (run, memory, vcs) = (run_with_every_secret(), memory(), vcs());
     let around = Surroundings {
-        memory: Some(&memory),
-        vcs: Some(&vcs),
+        memory: Some(MemoryFacts::of(&memory).into()),
+        vcs: Some(VcsFacts::of(&vcs).into()),
         ..Surroundings::default()
     };
     for (at, name) in EVERY_WAY {
@@ -220,7 +213,7 @@ fn a_blocked_secret_is_refused_on_every_way() {
             "blockedSecrets": [name], "defaults": {"authSecret": "operator-auth"},
             "modes": {"DeclaredSecrets": "audit"},
         }));
-        let intake = Intake::of_agent_run(&run, &around, &policy.defaults);
+        let intake = Intake::of(Kind::AgentRun, &run, &around, &policy.defaults);
         let blocked: Vec<String> = brief(&evaluate(&policy, &intake))
             .into_iter()
             .filter(|line| line.starts_with("BlockedSecrets"))
@@ -234,17 +227,17 @@ fn a_blocked_secret_is_refused_on_every_way() {
 
 #[test]
 fn an_agent_that_lists_secrets_refuses_all_others() {
-    let agent: Agent = object(
-        "Agent",
+    let agent = object(
+        Kind::Agent,
         json!({
             "providerRef": {"name": "p"}, "security": {"allowedSecrets": ["env", "mem-secret"]},
         }),
     );
     let (memory, vcs) = (memory(), vcs());
     let around = Surroundings {
-        agent: Some(&agent),
-        memory: Some(&memory),
-        vcs: Some(&vcs),
+        agent: Some(AgentFacts::of(&agent).into()),
+        memory: Some(MemoryFacts::of(&memory).into()),
+        vcs: Some(VcsFacts::of(&vcs).into()),
         ..Surroundings::default()
     };
     let policy = policy(json!({"defaults": {"authSecret": "auth"}}));
@@ -269,7 +262,7 @@ fn an_agent_that_lists_secrets_refuses_all_others() {
 fn credentials_of_version_control_count_only_as_far_as_it_is_used() {
     let vcs = vcs();
     let around = Surroundings {
-        vcs: Some(&vcs),
+        vcs: Some(VcsFacts::of(&vcs).into()),
         ..Surroundings::default()
     };
     let policy = policy(json!({"blockedSecrets": ["vcs-token"]}));
@@ -297,7 +290,7 @@ fn credentials_of_version_control_count_only_as_far_as_it_is_used() {
 fn prompts_and_memories_from_secrets_must_be_declared() {
     let memory = memory();
     let around = Surroundings {
-        memory: Some(&memory),
+        memory: Some(MemoryFacts::of(&memory).into()),
         ..Surroundings::default()
     };
     let prompt = json!({"kind": "Secret", "name": "prompt", "key": "text"});
@@ -332,14 +325,14 @@ fn prompts_and_memories_from_secrets_must_be_declared() {
 
 #[test]
 fn the_default_prompt_of_the_agent_counts_when_the_run_has_none() {
-    let agent: Agent = object(
-        "Agent",
+    let agent = object(
+        Kind::Agent,
         json!({"providerRef": {"name": "p"}, "defaults": {
             "systemPromptRef": {"kind": "Secret", "name": "prompt", "key": "text"},
         }}),
     );
     let around = Surroundings {
-        agent: Some(&agent),
+        agent: Some(AgentFacts::of(&agent).into()),
         ..Surroundings::default()
     };
     let policy = Policy::default();
@@ -359,14 +352,14 @@ fn the_default_prompt_of_the_agent_counts_when_the_run_has_none() {
 
 #[test]
 fn service_accounts_are_judged_after_defaults() {
-    let agent: Agent = object(
-        "Agent",
+    let agent = object(
+        Kind::Agent,
         json!({
             "providerRef": {"name": "p"}, "security": {"allowedServiceAccounts": ["builder"]},
         }),
     );
     let around = Surroundings {
-        agent: Some(&agent),
+        agent: Some(AgentFacts::of(&agent).into()),
         ..Surroundings::default()
     };
     let refused =
@@ -385,9 +378,9 @@ fn service_accounts_are_judged_after_defaults() {
 
 #[test]
 fn bindings_that_name_the_agent_are_the_whole_list() {
-    let binding = |subjects: Value| -> SecretBinding {
+    let binding = |subjects: Value| -> Value {
         object(
-            "SecretBinding",
+            Kind::SecretBinding,
             json!({"subjects": subjects, "allowedSecrets": ["a"]}),
         )
     };
@@ -421,10 +414,13 @@ fn bindings_that_name_the_agent_are_the_whole_list() {
         ("none, but required", &required, vec![], vec![missing]),
     ] {
         let around = Surroundings {
-            bindings: &bindings,
+            bindings: bindings
+                .iter()
+                .map(|binding| BindingFacts::of(binding).into())
+                .collect(),
             ..Surroundings::default()
         };
-        let intake = Intake::of_agent_run(&run, &around, &policy.defaults);
+        let intake = Intake::of(Kind::AgentRun, &run, &around, &policy.defaults);
         assert_eq!(brief(&evaluate(policy, &intake)), expected, "{row}");
     }
 }
@@ -451,41 +447,47 @@ fn other_kinds_are_judged_by_what_they_bring_in() {
     let policy = policy(json!({
         "images": {"denied": ["bad/*"]}, "blockedSecrets": ["mem-secret", "vcs-ssh", "hook", "prompt", "env", "pull", "vol"],
     }));
-    let judged = |intake: Intake<'_>| brief(&evaluate(&policy, &intake));
-    let tool: Tool = object("Tool", json!({"image": "bad/tool"}));
+    let nothing = Surroundings::default();
+    let judged = |kind, object: &Value| {
+        brief(&evaluate(
+            &policy,
+            &Intake::of(kind, object, &nothing, &policy.defaults),
+        ))
+    };
+    let tool = object(Kind::Tool, json!({"image": "bad/tool"}));
     assert_eq!(
-        judged(Intake::of_tool(&tool)),
+        judged(Kind::Tool, &tool),
         ["DeniedImages enforce spec.image ImageBlocked"]
     );
     assert_eq!(
-        judged(Intake::of_memory(&memory())),
+        judged(Kind::Memory, &memory()),
         ["BlockedSecrets enforce spec.connection.secretRef.name SecretBlocked"]
     );
     assert_eq!(
-        judged(Intake::of_version_control_provider(&vcs())),
+        judged(Kind::VersionControlProvider, &vcs()),
         ["BlockedSecrets enforce spec.auth.ssh.privateKeySecretRef.name SecretBlocked"]
     );
-    let source: ImplementationSource = object(
-        "ImplementationSource",
+    let source = object(
+        Kind::ImplementationSource,
         json!({"provider": "github", "auth": {"secretRef": {"name": "hook"}}}),
     );
     assert_eq!(
-        judged(Intake::of_implementation_source(&source)),
+        judged(Kind::ImplementationSource, &source),
         ["BlockedSecrets enforce spec.auth.secretRef.name SecretBlocked"]
     );
-    let agent: Agent = object(
-        "Agent",
+    let agent = object(
+        Kind::Agent,
         json!({"providerRef": {"name": "p"}, "defaults": {
             "systemPromptRef": {"kind": "Secret", "name": "prompt", "key": "text"},
         }}),
     );
     assert_eq!(
-        judged(Intake::of_agent(&agent)),
+        judged(Kind::Agent, &agent),
         ["BlockedSecrets enforce spec.defaults.systemPromptRef.name SecretBlocked"]
     );
     let volume = json!([{"type": "secret", "name": "v", "mountPath": "/v", "secretName": "vol"}]);
-    let orchestration: Orchestration = object(
-        "Orchestration",
+    let orchestration = object(
+        Kind::Orchestration,
         json!({"steps": [
             {"name": "a", "kind": "Checkpoint"},
             {
@@ -496,7 +498,7 @@ fn other_kinds_are_judged_by_what_they_bring_in() {
         ]}),
     );
     assert_eq!(
-        judged(Intake::of_orchestration(&orchestration)),
+        judged(Kind::Orchestration, &orchestration),
         [
             "DeniedImages enforce spec.steps[1].workload.image ImageBlocked",
             "DeniedImages enforce spec.steps[1].workflow.steps[0].workload.image ImageBlocked",
@@ -510,10 +512,15 @@ fn other_kinds_are_judged_by_what_they_bring_in() {
 #[test]
 fn an_update_is_judged_by_what_it_adds() {
     let policy = policy(json!({"images": {"denied": ["bad/*"]}, "blockedSecrets": ["a"]}));
-    let judged = |run: &AgentRun| {
+    let judged = |run: &Value| {
         evaluate(
             &policy,
-            &Intake::of_agent_run(run, &Surroundings::default(), &policy.defaults),
+            &Intake::of(
+                Kind::AgentRun,
+                run,
+                &Surroundings::default(),
+                &policy.defaults,
+            ),
         )
     };
     let before = judged(&run(json!({"workload": {"image": "bad/1"}})));
@@ -535,7 +542,8 @@ fn an_update_is_judged_by_what_it_adds() {
 fn messages_say_what_would_be_right() {
     let policy = policy(json!({"images": {"allowed": ["a", "b", "c", "d", "e", "f", "g"]}}));
     let run = run(json!({"workload": {"image": "x"}}));
-    let intake = Intake::of_agent_run(&run, &Surroundings::default(), &policy.defaults);
+    let nowhere = Surroundings::default();
+    let intake = Intake::of(Kind::AgentRun, &run, &nowhere, &policy.defaults);
     let messages: Vec<String> = evaluate(&policy, &intake)
         .into_iter()
         .map(|finding| finding.cause.message)

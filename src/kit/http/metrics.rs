@@ -1,12 +1,12 @@
 //! What is counted about connections and requests of every server.
 
-use std::fmt;
-
 use prometheus_client::{
-    encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder},
+    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
+
+use crate::{closed_labels, kit::labels::start_at_zero};
 
 /// Metrics of all HTTP servers of a program, by the name of the server.
 #[derive(Clone, Debug, Default)]
@@ -50,9 +50,17 @@ impl Metrics {
         metrics
     }
 
-    /// The handles of one server.
+    /// The handles of one server; all its series stand at 0 from here on.
     pub fn of(&self, server: &'static str) -> ServerMetrics {
         let label = ServerLabel { server };
+        let closes = Close::ALL
+            .iter()
+            .map(|&cause| CloseLabels { server, cause });
+        start_at_zero(&self.closed, closes);
+        let failures = Failure::ALL
+            .iter()
+            .map(|&cause| FailureLabels { server, cause });
+        start_at_zero(&self.failures, failures);
         ServerMetrics {
             server,
             connections: self.connections.get_or_create_owned(&label),
@@ -137,23 +145,24 @@ struct FailureLabels {
     cause: Failure,
 }
 
-/// Why a connection was closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Close {
-    /// Both sides were done.
-    Done,
-    /// The client broke off or spoke no HTTP.
-    Broken,
-    /// The TLS handshake failed.
-    HandshakeFailed,
-    /// The TLS handshake took too long.
-    HandshakeDeadline,
-    /// The head of a request took too long.
-    HeadDeadline,
-    /// Nothing was asked for too long.
-    Idle,
-    /// It was still busy when the drain was over.
-    Cut,
+closed_labels! {
+    /// Why a connection was closed.
+    pub(super) enum Close {
+        /// Both sides were done.
+        Done = "done",
+        /// The client broke off or spoke no HTTP.
+        Broken = "broken",
+        /// The TLS handshake failed.
+        HandshakeFailed = "handshake_failed",
+        /// The TLS handshake took too long.
+        HandshakeDeadline = "handshake_deadline",
+        /// The head of a request took too long.
+        HeadDeadline = "head_deadline",
+        /// Nothing was asked for too long.
+        Idle = "idle",
+        /// It was still busy when the drain was over.
+        Cut = "cut",
+    }
 }
 
 impl Close {
@@ -165,36 +174,35 @@ impl Close {
     }
 }
 
-impl EncodeLabelValue for Close {
-    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
-        let word = match self {
-            Self::Done => "done",
-            Self::Broken => "broken",
-            Self::HandshakeFailed => "handshake_failed",
-            Self::HandshakeDeadline => "handshake_deadline",
-            Self::HeadDeadline => "head_deadline",
-            Self::Idle => "idle",
-            Self::Cut => "cut",
-        };
-        EncodeLabelValue::encode(&word, encoder)
+closed_labels! {
+    /// Why a request was not answered by its service.
+    pub(super) enum Failure {
+        /// The service panicked.
+        Panic = "panic",
+        /// The service took too long.
+        Deadline = "deadline",
     }
 }
 
-/// Why a request was not answered by its service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Failure {
-    /// The service panicked.
-    Panic,
-    /// The service took too long.
-    Deadline,
-}
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
 
-impl EncodeLabelValue for Failure {
-    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
-        let word = match self {
-            Self::Panic => "panic",
-            Self::Deadline => "deadline",
-        };
-        EncodeLabelValue::encode(&word, encoder)
+    use super::*;
+
+    #[test]
+    fn every_series_of_a_server_stands_at_zero_from_the_start() {
+        let mut registry = Registry::default();
+        Metrics::register(&mut registry).of("admin");
+        let mut page = String::new();
+        encode(&mut page, &registry).unwrap();
+        let samples: Vec<_> = page.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(samples.len(), 2 + Close::ALL.len() + Failure::ALL.len());
+        for sample in samples {
+            assert!(
+                sample.contains("{server=\"admin\"") && sample.ends_with(" 0"),
+                "{sample}"
+            );
+        }
     }
 }

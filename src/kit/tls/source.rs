@@ -13,6 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{
     Files, Metrics, Refused, ServerTls,
     material::{Checked, Material, check},
+    metrics::Reload,
 };
 use crate::kit::{readiness::Gate, shutdown::Shutdown};
 
@@ -71,12 +72,12 @@ impl Source {
             Verdict::Swap(Checked { config, not_after }) => {
                 self.tls.replace(config);
                 self.metrics.not_after.set(not_after.as_second());
-                self.metrics.reloaded("ok");
+                self.metrics.reloaded(Reload::Ok);
                 self.gate.open();
                 tracing::info!(%not_after, "Certificate in use");
             }
             Verdict::Refuse(refused) => {
-                self.metrics.reloaded("refused");
+                self.metrics.reloaded(Reload::Refused);
                 let kept = self.followed.used.is_some();
                 tracing::warn!(error = %refused, kept, "Certificate files cannot be used");
                 if !kept {

@@ -16,6 +16,7 @@ use super::{
     relay::Relay,
     report::Report,
     state::PartRecord,
+    tools,
 };
 use crate::image::Image;
 use anyhow::{Context, Result, bail};
@@ -40,6 +41,18 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// Why this machine cannot run a node, if so. Installs missing packages where that is possible.
 pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
     machine::obstacle(report).await
+}
+
+/// The programs of the highest tier that this machine can run; what stands against a node is said in a line. To be asked
+/// before anything is built: runc compiles only with the packages that this installs.
+pub async fn usable_programs(report: Report) -> Result<Vec<&'static str>> {
+    let Some(reason) = obstacle(report).await? else {
+        return Ok([tools::CONTROL_PLANE, tools::NODE].concat());
+    };
+    report.line(format!(
+        "tier 2 is not possible here: {reason}; tier 1 is built"
+    ));
+    Ok(tools::CONTROL_PLANE.into())
 }
 
 /// Makes control groups for a node.

@@ -1,133 +1,113 @@
 //! What an AgentRun brings in: by itself, through the objects it refers to, and through what the operator adds.
 
-use super::{Intake, SPEC, SecretWay, Surroundings, named_auth_secrets};
-use crate::api::kinds::AgentRun;
-use crate::api::kinds::agents::agent_run::{AgentRunSpec, RuntimeType, VcsMode};
+use serde_json::Value;
+
+use super::{Intake, SPEC, SecretWay};
 use crate::api::policy::Defaults;
+use crate::api::policy::facts::Surroundings;
+use crate::api::policy::read::{at, list, text, texts};
 
 impl<'a> Intake<'a> {
-    /// An AgentRun, with the objects that it refers to and what the operator adds.
-    pub fn of_agent_run(run: &'a AgentRun, around: &Surroundings<'a>, defaults: &Defaults) -> Self {
-        let spec = &run.spec;
-        let labels = run.metadata.labels.iter().flatten();
-        let mut intake = Self {
-            labels: Some(
-                labels
-                    .map(|(key, value)| (key.as_str(), value.as_str()))
-                    .collect(),
-            ),
-            declared_secrets: Some(spec.secrets.as_deref().unwrap_or_default()),
-            agent_name: Some(&spec.agent_ref.name),
-            namespace: run.metadata.namespace.as_deref(),
-            bindings: around.bindings,
-            ..Self::default()
-        };
-        if let Some(agent) = around.agent {
-            intake.restrict_by(agent);
+    pub(super) fn add_run(
+        &mut self,
+        run: &'a Value,
+        spec: &'a Value,
+        around: &'a Surroundings,
+        defaults: &Defaults,
+    ) {
+        let labels = at(run, &["metadata", "labels"]).and_then(Value::as_object);
+        let labels = labels.into_iter().flatten();
+        self.labels = Some(
+            labels
+                .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
+                .collect(),
+        );
+        self.declared_secrets = Some(texts(spec, "secrets").collect());
+        self.agent_name = spec.get("agentRef").and_then(|agent| text(agent, "name"));
+        self.namespace = at(run, &["metadata", "namespace"]).and_then(Value::as_str);
+        self.bindings = &around.bindings;
+        if let Some(agent) = &around.agent {
+            self.restrict_by(agent);
         }
-        intake.add_images_of_run(spec, defaults);
-        intake.add_own_secrets(spec);
-        intake.add_secrets_of_others(spec, around);
-        intake.add_what_pods_get(spec, defaults);
-        intake
+        let starts_pods = starts_pods(spec);
+        let image = defaults.image.as_deref().filter(|_| starts_pods);
+        self.add_images_of_run(spec, image);
+        self.add_secrets(&SPEC, spec, "secrets", SecretWay::Environment);
+        self.add_prompt(&SPEC.field("systemPromptRef"), spec.get("systemPromptRef"));
+        self.add_secrets_of_others(spec, around);
+        if starts_pods {
+            self.add_what_pods_get(spec, defaults);
+        }
     }
 
     /// A step's workload replaces that of the run as a whole; a workload without an image gets the operator's.
-    fn add_images_of_run(&mut self, spec: &AgentRunSpec, defaults: &Defaults) {
-        let in_pods = match spec.runtime.type_ {
-            RuntimeType::Job | RuntimeType::Workflow => defaults.image.as_deref(),
-            RuntimeType::Temporal | RuntimeType::Custom => None,
-        };
+    fn add_images_of_run(&mut self, spec: &Value, in_pods: Option<&str>) {
         let run_at = SPEC.field("workload");
-        let run_image = spec
-            .workload
-            .as_ref()
-            .and_then(|workload| workload.image.as_deref());
+        let workload = spec.get("workload");
         let mut run_counts = true;
-        if let (RuntimeType::Workflow, Some(workflow)) = (spec.runtime.type_, &spec.workflow) {
-            run_counts = workflow.steps.iter().any(|step| step.workload.is_none());
+        if runtime_type(spec) == "workflow"
+            && let Some(workflow) = spec.get("workflow")
+        {
+            let given = list(workflow, "steps");
+            run_counts = given.iter().any(|step| step.get("workload").is_none());
             let workflow_at = SPEC.field("workflow");
             let steps = workflow_at.field("steps");
-            for (index, step) in workflow.steps.iter().enumerate() {
-                let Some(workload) = &step.workload else {
+            for (index, step) in given.iter().enumerate() {
+                let Some(workload) = step.get("workload") else {
                     continue;
                 };
                 let step_at = steps.index(index);
                 let at = step_at.field("workload");
-                self.add_image(&at.field("image"), workload.image.as_deref().or(in_pods));
+                self.add_image(&at.field("image"), text(workload, "image").or(in_pods));
                 self.add_volumes(&at, workload);
             }
         }
         if run_counts {
-            self.add_image(&run_at.field("image"), run_image.or(in_pods));
+            let image = workload.and_then(|workload| text(workload, "image"));
+            self.add_image(&run_at.field("image"), image.or(in_pods));
         }
-        if let Some(workload) = &spec.workload {
+        if let Some(workload) = workload {
             self.add_volumes(&run_at, workload);
         }
     }
 
-    fn add_own_secrets(&mut self, spec: &AgentRunSpec) {
-        let list = SPEC.field("secrets");
-        for (index, name) in spec.secrets.iter().flatten().enumerate() {
-            self.add_secret(&list.index(index), name, SecretWay::Environment);
+    fn add_secrets_of_others(&mut self, spec: &Value, around: &Surroundings) {
+        let agent = around.agent.as_deref();
+        let own_prompt =
+            spec.get("systemPromptRef").is_some() || text(spec, "systemPrompt").is_some();
+        let agent_prompt = agent.and_then(|agent| agent.prompt_secret.as_deref());
+        if let Some(name) = agent_prompt.filter(|_| !own_prompt) {
+            self.add_secret(&SPEC.field("agentRef"), name, SecretWay::SystemPrompt);
         }
-        if let Some(prompt) = &spec.system_prompt_ref {
-            self.add_prompt(&SPEC.field("systemPromptRef").field("name"), prompt);
-        }
-    }
-
-    fn add_secrets_of_others(&mut self, spec: &AgentRunSpec, around: &Surroundings<'_>) {
-        let agent = around.agent.map(|agent| &agent.spec);
-        let own_prompt = spec.system_prompt_ref.is_some()
-            || spec
-                .system_prompt
-                .as_deref()
-                .is_some_and(|prompt| !prompt.trim().is_empty());
-        let agent_prompt = agent
-            .and_then(|agent| agent.defaults.as_ref())
-            .and_then(|defaults| defaults.system_prompt_ref.as_ref());
-        if let Some(prompt) = agent_prompt.filter(|_| !own_prompt) {
-            self.add_prompt(&SPEC.field("agentRef"), prompt);
-        }
-        if let Some(memory) = around.memory {
-            let by_agent =
-                spec.memory_ref.is_none() && agent.is_some_and(|agent| agent.memory_ref.is_some());
+        let memory = around.memory.as_deref();
+        if let Some(name) = memory.and_then(|memory| memory.secret.as_deref()) {
+            let by_agent = spec.get("memoryRef").is_none()
+                && agent.is_some_and(|agent| agent.memory.is_some());
             let at = SPEC.field(if by_agent { "agentRef" } else { "memoryRef" });
-            self.add_secret(
-                &at,
-                &memory.spec.connection.secret_ref.name,
-                SecretWay::Memory,
-            );
+            self.add_secret(&at, name, SecretWay::Memory);
         }
-        let policy = spec.vcs_policy.as_ref();
-        let unused = policy.and_then(|policy| policy.mode) == Some(VcsMode::None);
-        let required = policy.and_then(|policy| policy.required).unwrap_or(false);
-        let auth = around
-            .vcs
-            .filter(|_| !unused)
-            .and_then(|vcs| vcs.spec.auth.as_ref());
-        for (_, _, name) in auth.into_iter().flat_map(named_auth_secrets) {
-            self.add_secret(
-                &SPEC.field("vcsRef"),
-                name,
-                SecretWay::VersionControl { required },
-            );
+        let policy = spec.get("vcsPolicy");
+        let unused = policy.and_then(|policy| text(policy, "mode")) == Some("none");
+        let required = policy.and_then(|policy| policy.get("required")?.as_bool());
+        let way = SecretWay::VersionControl {
+            required: required.unwrap_or(false),
+        };
+        for vcs in around.vcs.iter().filter(|_| !unused) {
+            for name in &vcs.secrets {
+                self.add_secret(&SPEC.field("vcsRef"), name, way);
+            }
         }
     }
 
-    /// Service account, pull secrets and the operator's credentials, for runtimes that start pods.
-    fn add_what_pods_get(&mut self, spec: &AgentRunSpec, defaults: &Defaults) {
-        match spec.runtime.type_ {
-            RuntimeType::Job | RuntimeType::Workflow => {}
-            RuntimeType::Temporal | RuntimeType::Custom => return,
-        }
+    /// Service account, pull secrets and the operator's credentials.
+    fn add_what_pods_get(&mut self, spec: &Value, defaults: &Defaults) {
         let runtime = SPEC.field("runtime");
         let config_at = runtime.field("config");
-        let config = spec.runtime.config.as_ref();
+        let config = at(spec, &["runtime", "config"]);
         if let Some(config) = config {
             self.add_pull_secrets(&config_at, config);
         }
-        let given = config.and_then(|config| config.get("serviceAccount")?.as_str());
+        let given = config.and_then(|config| text(config, "serviceAccount"));
         let account = given
             .or(defaults.service_account.as_deref())
             .unwrap_or("default");
@@ -140,4 +120,16 @@ impl<'a> Intake<'a> {
             );
         }
     }
+}
+
+fn runtime_type(spec: &Value) -> &str {
+    let runtime = spec.get("runtime");
+    runtime
+        .and_then(|runtime| text(runtime, "type"))
+        .unwrap_or_default()
+}
+
+/// A runtime that is not known counts as one with pods, so that nothing slips by under a wrong word.
+fn starts_pods(spec: &Value) -> bool {
+    !matches!(runtime_type(spec), "temporal" | "custom")
 }

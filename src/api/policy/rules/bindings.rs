@@ -3,10 +3,11 @@
 //! An Agent that some binding names may use what the bindings give; one that none names is free, unless the operator
 //! requires a binding. What the operator gives to every run needs none.
 
+use std::sync::Arc;
+
 use super::Report;
 use crate::api::cause::{Path, Reason, quoted};
-use crate::api::kinds::SecretBinding;
-use crate::api::policy::{Intake, Rule, SecretEntry, SecretWay};
+use crate::api::policy::{BindingFacts, Intake, Rule, SecretEntry, SecretWay};
 
 pub(super) fn judge(report: &mut Report<'_>, intake: &Intake<'_>) {
     let Some(agent) = intake.agent_name else {
@@ -14,8 +15,10 @@ pub(super) fn judge(report: &mut Report<'_>, intake: &Intake<'_>) {
     };
     let is_bound = |entry: &&SecretEntry| entry.way != SecretWay::OperatorCredentials;
     let bound: Vec<&SecretEntry> = intake.secrets.iter().filter(is_bound).collect();
-    let names_agent = |binding: &&SecretBinding| names_agent(binding, agent, intake.namespace);
-    let naming: Vec<&SecretBinding> = intake.bindings.iter().filter(names_agent).collect();
+    let bindings = intake.bindings.iter().map(Arc::as_ref);
+    let naming: Vec<&BindingFacts> = bindings
+        .filter(|binding| names_agent(binding, agent, intake.namespace))
+        .collect();
     if !naming.is_empty() {
         judge_by(report, &naming, &bound, agent);
     } else if report.policy.require_secret_binding && !bound.is_empty() {
@@ -36,16 +39,11 @@ pub(super) fn judge(report: &mut Report<'_>, intake: &Intake<'_>) {
 
 fn judge_by(
     report: &mut Report<'_>,
-    naming: &[&SecretBinding],
+    naming: &[&BindingFacts],
     bound: &[&SecretEntry],
     agent: &str,
 ) {
-    let given = |name: &String| {
-        let mut lists = naming
-            .iter()
-            .filter_map(|binding| binding.spec.allowed_secrets.as_ref());
-        lists.any(|list| list.contains(name))
-    };
+    let given = |name: &String| naming.iter().any(|binding| binding.secrets.contains(name));
     for entry in bound.iter().filter(|entry| !given(&entry.name)) {
         let message = format!(
             "no SecretBinding gives secret {} to Agent {}; add it to one that names the Agent",
@@ -62,13 +60,12 @@ fn judge_by(
 }
 
 /// Namespaces are compared only where both sides have one.
-fn names_agent(binding: &SecretBinding, agent: &str, namespace: Option<&str>) -> bool {
-    let subjects = binding.spec.subjects.as_deref().unwrap_or_default();
-    subjects.iter().any(|subject| {
-        let elsewhere = match (subject.namespace.as_deref(), namespace) {
+fn names_agent(binding: &BindingFacts, agent: &str, namespace: Option<&str>) -> bool {
+    binding.agents.iter().any(|(name, home)| {
+        let elsewhere = match (home.as_deref(), namespace) {
             (Some(subject), Some(run)) => subject != run,
             (None, _) | (_, None) => false,
         };
-        subject.kind == "Agent" && subject.name == agent && !elsewhere
+        name == agent && !elsewhere
     })
 }

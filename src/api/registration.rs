@@ -1,0 +1,164 @@
+//! How the webhook is registered with the API server: which requests it is asked about, on which rung, and what happens
+//! while it does not answer.
+//!
+//! [`Registration`] builds the two configurations, [`lint`] judges those that are live. Nothing is read or written here.
+
+mod entry;
+mod hook;
+mod lint;
+mod selector;
+#[cfg(test)]
+mod tests;
+
+pub use entry::{Entry, Operation};
+pub use hook::{Configuration, Hook};
+pub use lint::{Check, Finding, lint};
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ServiceReference, ValidatingWebhookConfiguration,
+    WebhookClientConfig,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::contract::{annotation, user};
+use super::rung::{Rung, Territory};
+
+/// Name of both configurations, unless the operator chose another.
+pub const DEFAULT_NAME: &str = "agents-webhook";
+
+/// Time that the API server waits for an answer. Ours come within milliseconds; what takes longer than this is a webhook
+/// that does not answer, and every second of waiting is one that a user waits.
+pub const TIMEOUT_SECONDS: i32 = 5;
+
+/// Who is never asked about: they finish what was decided long before, and to hold them up would hold up the deletion of
+/// whole namespaces. The last is who they are in clusters whose controllers share one user.
+pub const EXEMPT_USERS: [&str; 3] = [
+    user::GARBAGE_COLLECTOR,
+    user::NAMESPACE_CONTROLLER,
+    user::CONTROLLER_MANAGER,
+];
+
+/// Namespaces that are never asked about, because the cluster lives in them.
+pub const EXEMPT_NAMESPACES: [&str; 3] = ["kube-system", "kube-node-lease", "kube-public"];
+
+/// Where the API server finds the webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Behind a Service of the cluster.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its port.
+        port: i32,
+    },
+    /// At an address such as `https://10.0.0.1:8443`, to which the path of each entry is added.
+    Url(String),
+}
+
+/// Everything that the two configurations are made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// The name of both.
+    pub name: String,
+    /// How far the rollout is.
+    pub rung: Rung,
+    /// Where the webhook is.
+    pub reach: Reach,
+    /// Who issued its certificate, in PEM. Left out where something else fills it in, such as cert-manager.
+    pub ca: Option<Vec<u8>>,
+}
+
+impl Registration {
+    /// The configuration of the entries that change objects.
+    pub fn mutating(&self) -> MutatingWebhookConfiguration {
+        let hooks = self.hooks(Entry::mutates);
+        MutatingWebhookConfiguration {
+            metadata: self.metadata(),
+            webhooks: Some(hooks.into_iter().map(Hook::into_mutating).collect()),
+        }
+    }
+
+    /// The configuration of the entries that only judge.
+    pub fn validating(&self) -> ValidatingWebhookConfiguration {
+        let hooks = self.hooks(|entry| !entry.mutates());
+        ValidatingWebhookConfiguration {
+            metadata: self.metadata(),
+            webhooks: Some(hooks.into_iter().map(Hook::into_validating).collect()),
+        }
+    }
+
+    fn metadata(&self) -> ObjectMeta {
+        let rung = (annotation::RUNG.to_owned(), self.rung.to_string());
+        ObjectMeta {
+            name: Some(self.name.clone()),
+            annotations: Some([rung].into()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    fn hooks(&self, wanted: impl Fn(Entry) -> bool) -> Vec<Hook> {
+        let entries = Entry::ALL.into_iter().filter(|entry| wanted(*entry));
+        entries.flat_map(|entry| self.hooks_of(entry)).collect()
+    }
+
+    /// One hook, or two where labelled namespaces fare otherwise than the rest.
+    fn hooks_of(&self, entry: Entry) -> Vec<Hook> {
+        let plain = entry.failure_policy(self.rung, Territory::Plain);
+        let labelled = entry.failure_policy(self.rung, Territory::Labelled);
+        if plain == labelled {
+            return vec![self.hook(entry, entry.name(), None)];
+        }
+        vec![
+            self.hook(entry, entry.name(), Some(Territory::Plain)),
+            self.hook(entry, entry.labelled_name(), Some(Territory::Labelled)),
+        ]
+    }
+
+    /// The hook of an entry in one sort of namespace, or in all.
+    fn hook(&self, entry: Entry, name: String, territory: Option<Territory>) -> Hook {
+        let policy = entry.failure_policy(self.rung, territory.unwrap_or(Territory::Plain));
+        Hook {
+            name,
+            client: self.client(entry),
+            rules: entry.rules(),
+            failure_policy: Some(policy.as_str().to_owned()),
+            match_policy: Some("Equivalent".to_owned()),
+            namespaces: Some(selector::namespaces(territory)),
+            objects: entry.objects(),
+            conditions: vec![selector::exemption()],
+            side_effects: "NoneOnDryRun".to_owned(),
+            timeout_seconds: Some(TIMEOUT_SECONDS),
+            reinvocation_policy: entry.mutates().then(|| "IfNeeded".to_owned()),
+            review_versions: vec!["v1".to_owned()],
+        }
+    }
+
+    fn client(&self, entry: Entry) -> WebhookClientConfig {
+        let path = entry.door();
+        let ca_bundle = self.ca.clone().map(ByteString);
+        match &self.reach {
+            Reach::Url(base) => WebhookClientConfig {
+                ca_bundle,
+                url: Some(format!("{}{path}", base.trim_end_matches('/'))),
+                service: None,
+            },
+            Reach::Service {
+                namespace,
+                name,
+                port,
+            } => WebhookClientConfig {
+                ca_bundle,
+                url: None,
+                service: Some(ServiceReference {
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    path: Some(path.to_owned()),
+                    port: Some(*port),
+                }),
+            },
+        }
+    }
+}

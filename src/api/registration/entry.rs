@@ -1,0 +1,153 @@
+//! The five doors of the webhook: which requests go through each.
+
+use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use super::selector;
+use crate::api::contract::{self, door, label};
+use crate::api::kind::Kind;
+use crate::api::names::closed_words;
+use crate::api::rung::{FailurePolicy, Rung, Territory};
+
+closed_words! {
+    /// What a request does; the words are those of the API.
+    pub enum Operation {
+        /// A new object.
+        CREATE,
+        /// A change.
+        UPDATE,
+        /// A removal.
+        DELETE,
+    }
+}
+
+/// One door of the webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Entry {
+    /// Defaults, and refusal with all causes, before the schema is looked at.
+    MutateSpec,
+    /// The final verdict on an object of ours.
+    ValidateSpec,
+    /// Repair of a status.
+    MutateStatus,
+    /// The contract of a status.
+    ValidateStatus,
+    /// The deletion of a Job of ours.
+    ValidateDelete,
+}
+
+impl Entry {
+    /// All doors.
+    pub const ALL: [Self; 5] = [
+        Self::MutateSpec,
+        Self::ValidateSpec,
+        Self::MutateStatus,
+        Self::ValidateStatus,
+        Self::ValidateDelete,
+    ];
+
+    /// The path at which the webhook answers.
+    pub const fn door(self) -> &'static str {
+        match self {
+            Self::MutateSpec => door::MUTATE,
+            Self::ValidateSpec => door::VALIDATE,
+            Self::MutateStatus => door::MUTATE_STATUS,
+            Self::ValidateStatus => door::VALIDATE_STATUS,
+            Self::ValidateDelete => door::VALIDATE_DELETE,
+        }
+    }
+
+    /// The name that users see in a refusal; the API server wants at least three segments.
+    pub fn name(self) -> String {
+        format!(
+            "{}.{}",
+            self.door().trim_start_matches('/'),
+            contract::GROUP
+        )
+    }
+
+    /// The name of the hook for labelled namespaces.
+    pub(super) fn labelled_name(self) -> String {
+        format!(
+            "{}-labelled.{}",
+            self.door().trim_start_matches('/'),
+            contract::GROUP
+        )
+    }
+
+    /// Whether the answer may change the object.
+    pub const fn mutates(self) -> bool {
+        match self {
+            Self::MutateSpec | Self::MutateStatus => true,
+            Self::ValidateSpec | Self::ValidateStatus | Self::ValidateDelete => false,
+        }
+    }
+
+    /// What the API server does while the webhook does not answer. Only specs may ever be held up.
+    pub const fn failure_policy(self, rung: Rung, territory: Territory) -> FailurePolicy {
+        match self {
+            Self::MutateSpec | Self::ValidateSpec => rung.failure_policy(territory),
+            Self::MutateStatus | Self::ValidateStatus | Self::ValidateDelete => {
+                FailurePolicy::Ignore
+            }
+        }
+    }
+
+    /// What requests do that go through this door.
+    pub const fn operations(self) -> &'static [Operation] {
+        match self {
+            Self::MutateSpec | Self::ValidateSpec => &[Operation::CREATE, Operation::UPDATE],
+            Self::MutateStatus | Self::ValidateStatus => &[Operation::UPDATE],
+            Self::ValidateDelete => &[Operation::DELETE],
+        }
+    }
+
+    /// Group, version and resource of every object that goes through this door.
+    pub fn resources(self) -> Vec<(&'static str, &'static str, String)> {
+        let ours = |suffix: &str| {
+            Kind::ALL
+                .into_iter()
+                .map(|kind| {
+                    let resource = format!("{}{suffix}", kind.plural());
+                    (kind.group(), contract::VERSION, resource)
+                })
+                .collect()
+        };
+        match self {
+            Self::MutateSpec | Self::ValidateSpec => ours(""),
+            Self::MutateStatus | Self::ValidateStatus => ours("/status"),
+            Self::ValidateDelete => vec![("batch", "v1", "jobs".to_owned())],
+        }
+    }
+
+    /// One rule per group.
+    pub(super) fn rules(self) -> Vec<RuleWithOperations> {
+        let operations = self.operations().iter().map(ToString::to_string);
+        let operations: Vec<String> = operations.collect();
+        let mut rules: Vec<RuleWithOperations> = Vec::new();
+        for (group, version, resource) in self.resources() {
+            let groups = Some(vec![group.to_owned()]);
+            match rules.iter_mut().find(|rule| rule.api_groups == groups) {
+                Some(rule) => rule.resources.get_or_insert_default().push(resource),
+                None => rules.push(RuleWithOperations {
+                    api_groups: groups,
+                    api_versions: Some(vec![version.to_owned()]),
+                    operations: Some(operations.clone()),
+                    resources: Some(vec![resource]),
+                    scope: Some("Namespaced".to_owned()),
+                }),
+            }
+        }
+        rules
+    }
+
+    /// Which objects of those are meant: of Jobs only ours.
+    pub(super) fn objects(self) -> Option<LabelSelector> {
+        match self {
+            Self::MutateSpec | Self::ValidateSpec | Self::MutateStatus | Self::ValidateStatus => {
+                None
+            }
+            Self::ValidateDelete => Some(selector::having(label::AGENT_RUN)),
+        }
+    }
+}

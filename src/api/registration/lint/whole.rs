@@ -1,0 +1,75 @@
+//! What all hooks of a configuration do together: whether every request finds its door, and as the rung means it.
+
+use super::rule::{Request, matches, requests, some};
+use super::{Check, Finding, policy};
+use crate::api::contract::label;
+use crate::api::registration::entry::Entry;
+use crate::api::registration::hook::{Configuration, Hook};
+use crate::api::registration::selector::{Labels, labels_of, selects};
+use crate::api::rung::{FailurePolicy, Rung, Territory};
+
+/// A namespace like any other.
+const NAMESPACE: &str = "default";
+
+/// Looks at each door in each sort of namespace.
+pub(super) fn look(configuration: &Configuration, rung: Rung, findings: &mut Vec<Finding>) {
+    let doors = Entry::ALL
+        .into_iter()
+        .filter(|entry| entry.mutates() == configuration.mutates);
+    for entry in doors {
+        for territory in [Territory::Plain, Territory::Labelled] {
+            let mut texts = vec![];
+            let hooks = hooks(configuration, entry, territory);
+            texts.extend(passed_by(&hooks, entry).map(|text| (Check::Coverage, text)));
+            texts.extend(drift(&hooks, entry, (rung, territory)).map(|text| (Check::Rung, text)));
+            findings.extend(texts.into_iter().map(|(check, text)| Finding {
+                check,
+                hook: entry.name(),
+                text: format!("in {} namespaces {text}", word(territory)),
+            }));
+        }
+    }
+}
+
+const fn word(territory: Territory) -> &'static str {
+    match territory {
+        Territory::Plain => "plain",
+        Territory::Labelled => "labelled",
+    }
+}
+
+/// The hooks that lead to the door in this sort of namespace, for objects of ours.
+fn hooks(configuration: &Configuration, entry: Entry, territory: Territory) -> Vec<&Hook> {
+    let namespace = labels_of(NAMESPACE, territory);
+    let object = Labels::from([(label::AGENT_RUN.to_owned(), "any".to_owned())]);
+    let leads = |hook: &&Hook| {
+        hook.path() == entry.door()
+            && selects(hook.namespaces.as_ref(), &namespace)
+            && selects(hook.objects.as_ref(), &object)
+    };
+    configuration.hooks.iter().filter(leads).collect()
+}
+
+fn passed_by(hooks: &[&Hook], entry: Entry) -> Option<String> {
+    let unasked = |request: Request<'_>| !hooks.iter().any(|hook| matches(hook, request));
+    let unasked: Vec<String> = requests(entry, unasked).collect();
+    let door = entry.door();
+    (!unasked.is_empty()).then(|| format!("{door} is not asked about {}", some(&unasked)))
+}
+
+/// Where the API server would do other than the rung means. Nothing is said of what never waits: that has its own check.
+fn drift(hooks: &[&Hook], entry: Entry, meant: (Rung, Territory)) -> Option<String> {
+    let (rung, territory) = meant;
+    let waits = Rung::ALL
+        .into_iter()
+        .any(|rung| entry.failure_policy(rung, territory) == FailurePolicy::Fail);
+    let live = hooks.iter().map(|hook| policy(hook)).max()?;
+    let meant = entry.failure_policy(rung, territory);
+    (waits && live != meant).then(|| {
+        format!(
+            "failurePolicy is {}, but the rung {rung} means {}",
+            live.as_str(),
+            meant.as_str()
+        )
+    })
+}

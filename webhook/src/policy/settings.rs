@@ -1,0 +1,188 @@
+//! What operators can set about the policy by flag and variable, and how that goes over a file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use agents::api::contract::env;
+use agents::api::policy::{Defaults, ImageRules, LabelRules, Mode, Policy, Rule};
+use agents::kit::config::{self, Invalid, Reader, Setting, Value, one_of};
+
+/// What is set outside of the file, and where the files are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// File with the policy.
+    pub file: Option<PathBuf>,
+    /// File with a policy that is tried beside it.
+    pub candidate: Option<PathBuf>,
+    /// What goes over either file.
+    pub overrides: Overrides,
+}
+
+/// Fields that are set by flag or variable. One that is set replaces that field of the file as a whole; lists are not
+/// joined, so that what is in force can be read in one place. `[]` sets an empty list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Labels that every run must have.
+    pub labels_required: Option<Vec<String>>,
+    /// The only labels that a run may have.
+    pub labels_allowed: Option<Vec<String>>,
+    /// Labels that no run may have.
+    pub labels_denied: Option<Vec<String>>,
+    /// The only images that anything may use.
+    pub images_allowed: Option<Vec<String>>,
+    /// Images that nothing may use.
+    pub images_denied: Option<Vec<String>>,
+    /// Secrets that nothing may use.
+    pub blocked_secrets: Option<Vec<String>>,
+    /// Whether an Agent needs a SecretBinding to use secrets.
+    pub require_secret_binding: Option<bool>,
+    /// Image of runs that name none.
+    pub image: Option<String>,
+    /// Service account of runs that name none.
+    pub service_account: Option<String>,
+    /// Secret with the credentials that every run gets.
+    pub auth_secret: Option<String>,
+    /// Modes, rule by rule: a rule that is not named here keeps the mode of the file.
+    pub modes: Option<Modes>,
+}
+
+/// Modes of rules, as in `DeniedImages=warn,BlockedSecrets=audit`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Modes(pub BTreeMap<Rule, Mode>);
+
+impl Value for Modes {
+    const EXPECTED: &'static str =
+        "a list such as DeniedImages=warn,BlockedSecrets=audit, of rules and enforce, warn or audit";
+
+    fn parse(text: &str) -> Option<Self> {
+        let words = [Mode::Audit, Mode::Warn, Mode::Enforce].map(|mode| (mode.as_str(), mode));
+        let mut modes = BTreeMap::new();
+        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let (rule, mode) = entry.split_once('=')?;
+            let (rule, mode) = (Rule::parse(rule.trim())?, one_of(&words, mode.trim())?);
+            // A rule named twice is a slip, and guessing which one is meant helps nobody.
+            if modes.insert(rule, mode).is_some() {
+                return None;
+            }
+        }
+        Some(Self(modes))
+    }
+}
+
+impl config::Settings for Settings {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Policy");
+        let file = reader.optional(Setting::new(
+            env::POLICY_FILE,
+            "YAML or JSON file with the admission policy, followed while the program runs; the settings below go over it",
+        ));
+        let candidate = reader.optional(Setting::new(
+            env::POLICY_CANDIDATE_FILE,
+            "File with a policy that is tried beside the one in force and decides nothing; it may be absent",
+        ));
+        let overrides = Overrides::read(reader);
+        Ok(Self {
+            file: file?,
+            candidate: candidate?,
+            overrides: overrides?,
+        })
+    }
+}
+
+impl config::Settings for Overrides {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let mut list = |variable, help| reader.optional(Setting::<Vec<String>>::new(variable, help));
+        let labels_required = list(env::LABELS_REQUIRED, "Labels that every run must have");
+        let labels_allowed = list(
+            env::LABELS_ALLOWED,
+            "The only labels that a run may have, as patterns with *; all if empty",
+        );
+        let labels_denied = list(
+            env::LABELS_DENIED,
+            "Labels that no run may have, as patterns with *",
+        );
+        let images_allowed = list(
+            env::IMAGES_ALLOWED,
+            "The only images that anything may use, as patterns with *; all if empty",
+        );
+        let images_denied = list(
+            env::IMAGES_DENIED,
+            "Images that nothing may use, as patterns with *",
+        );
+        let blocked_secrets = list(env::BLOCKED_SECRETS, "Secrets that nothing may use");
+        let require_secret_binding = reader.optional(Setting::new(
+            env::POLICY_REQUIRE_SECRET_BINDING,
+            "An Agent that no SecretBinding names may use no secret",
+        ));
+        let mut text = |variable, help| reader.optional(Setting::<String>::new(variable, help));
+        let runner_image = text(env::RUNNER_IMAGE, "Image of runs that name none");
+        let agent_image = text(
+            env::AGENT_IMAGE,
+            "Image of runs that name none, where the setting above is not set",
+        );
+        let service_account = text(
+            env::RUNNER_SERVICE_ACCOUNT,
+            "Service account of runs that name none",
+        );
+        let auth_secret = text(
+            env::AUTH_SECRET_NAME,
+            "Name of the Secret with the credentials that every run gets",
+        );
+        let modes = reader.optional(Setting::new(
+            env::POLICY_MODES,
+            "Modes of single rules; the others keep the mode of the file, else enforce",
+        ));
+        Ok(Self {
+            labels_required: labels_required?,
+            labels_allowed: labels_allowed?,
+            labels_denied: labels_denied?,
+            images_allowed: images_allowed?,
+            images_denied: images_denied?,
+            blocked_secrets: blocked_secrets?,
+            require_secret_binding: require_secret_binding?,
+            image: runner_image?.or(agent_image?),
+            service_account: service_account?,
+            auth_secret: auth_secret?,
+            modes: modes?,
+        })
+    }
+}
+
+impl Overrides {
+    /// The policy of a file with these settings over it.
+    pub fn over(&self, file: Policy) -> Policy {
+        let Policy {
+            labels,
+            images,
+            blocked_secrets,
+            require_secret_binding,
+            defaults,
+            mut modes,
+        } = file; // a field left out here does not compile
+        let given = self.clone();
+        modes.extend(given.modes.unwrap_or_default().0);
+        Policy {
+            labels: LabelRules {
+                required: given.labels_required.unwrap_or(labels.required),
+                allowed: patterns(given.labels_allowed, labels.allowed),
+                denied: patterns(given.labels_denied, labels.denied),
+            },
+            images: ImageRules {
+                allowed: patterns(given.images_allowed, images.allowed),
+                denied: patterns(given.images_denied, images.denied),
+            },
+            blocked_secrets: given.blocked_secrets.unwrap_or(blocked_secrets),
+            require_secret_binding: given.require_secret_binding.unwrap_or(require_secret_binding),
+            defaults: Defaults {
+                image: given.image.or(defaults.image),
+                service_account: given.service_account.or(defaults.service_account),
+                auth_secret: given.auth_secret.or(defaults.auth_secret),
+            },
+            modes,
+        }
+    }
+}
+
+fn patterns(given: Option<Vec<String>>, file: agents::api::policy::Patterns) -> agents::api::policy::Patterns {
+    given.map_or(file, |given| given.into_iter().collect())
+}

@@ -1,0 +1,70 @@
+//! What a candidate policy would change about one object.
+
+use std::collections::BTreeMap;
+
+use agents::api::cause::FieldPath;
+use agents::api::policy::{Finding, Mode, Rule};
+
+/// One rule that the candidate would apply otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Difference {
+    /// The rule.
+    pub rule: Rule,
+    /// Which way it would go.
+    pub direction: Direction,
+}
+
+/// Whether a candidate lets less or more through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// It would find something new, or take it more seriously.
+    Stricter,
+    /// It would overlook something, or take it less seriously.
+    Looser,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Stricter, Self::Looser];
+
+    /// The word in metrics and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stricter => "stricter",
+            Self::Looser => "looser",
+        }
+    }
+}
+
+/// What would change about one object, each rule and direction once. Findings are compared by rule and place: a rule
+/// can become stricter at one place and looser at another.
+pub fn differences(active: &[Finding], candidate: &[Finding]) -> Vec<Difference> {
+    let (active, candidate) = (by_place(active), by_place(candidate));
+    let places = active.keys().chain(candidate.keys());
+    let mut found: Vec<Difference> = places
+        .filter_map(|place| {
+            let direction = match candidate.get(place).cmp(&active.get(place)) {
+                std::cmp::Ordering::Greater => Direction::Stricter,
+                std::cmp::Ordering::Less => Direction::Looser,
+                std::cmp::Ordering::Equal => return None,
+            };
+            let (rule, _) = *place;
+            Some(Difference { rule, direction })
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The gravest finding of each rule at each place.
+fn by_place(findings: &[Finding]) -> BTreeMap<(Rule, &FieldPath), Mode> {
+    let mut places = BTreeMap::new();
+    for finding in findings {
+        let mode = places
+            .entry((finding.rule, &finding.cause.field))
+            .or_insert(finding.mode);
+        *mode = finding.mode.max(*mode);
+    }
+    places
+}
