@@ -7,7 +7,7 @@ use agents::{
     kit::{
         args::{Common, Defaults, any_address},
         config::{Flags, Invalid, Reader, Setting, Settings},
-        tls::Files,
+        tls::Options,
     },
 };
 
@@ -23,8 +23,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How many connections may be open.
     pub connections: usize,
-    /// Certificate and key.
-    pub tls: Files,
+    /// Certificate, key, and what is asked of clients.
+    pub tls: Options,
 }
 
 impl Settings for Config {
@@ -45,7 +45,7 @@ impl Settings for Config {
             .or("1024")
             .within("1", "100000"),
         );
-        let tls = Files::read(reader);
+        let tls = Options::read(reader);
         let common = Common::read(
             reader,
             Defaults {

@@ -3,8 +3,10 @@
 //! Admission itself is the business of [`service`]; [`args`] is what operators can set.
 
 pub mod args;
+pub mod certificate;
 pub mod lookup;
 pub mod policy;
+pub mod registration;
 pub mod service;
 
 use agents::{
@@ -38,9 +40,12 @@ pub async fn run(args: Args) -> Result<(), Error> {
     } = config; // a setting left out here does not compile
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let certificate = program.readiness.gate("certificate");
-    let source = tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics()));
+    let listener = listen_on("admission", listen).await?;
+    let port = listener.local_addr().unwrap_or(listen);
+    let source =
+        tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics())).seen_on(port);
     let server = Server {
-        listener: listen_on("admission", listen).await?,
+        listener,
         transport: Transport::Tls(source.tls()),
         limits: Limits {
             connections,
