@@ -10,11 +10,11 @@ use std::{env, net::SocketAddr};
 use support::{
     crds, fixtures, image,
     lab::{
-        Lab,
+        Lab, node,
         relay::Relay,
         report::{Report, spoken},
         state::{LabName, Tier},
-        tools::{self, build},
+        tools::build,
     },
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -61,7 +61,7 @@ struct Stage {
 
 async fn set_up(name: &LabName, report: Report) -> Result<Stage> {
     report.line("building Kubernetes and our programs where needed; the first time takes a while");
-    let wanted = [tools::CONTROL_PLANE, tools::NODE].concat();
+    let wanted = node::usable_programs(report).await?;
     let (_, own) = tokio::try_join!(
         build::programs(&wanted, report),
         image::build_static(report)
