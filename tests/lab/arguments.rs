@@ -69,6 +69,9 @@ pub(crate) enum Command {
         /// Before a run: forget what earlier ones left out
         #[arg(long)]
         forget: bool,
+        /// Note one that could not run here, and why
+        #[arg(long, num_args = 2, value_names = ["TEST", "REASON"], conflicts_with = "forget")]
+        note: Option<Vec<String>>,
     },
     #[command(subcommand, hide = true)]
     Stage(Stage),
