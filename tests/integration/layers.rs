@@ -118,6 +118,7 @@ fn heads(list: &str) -> Vec<String> {
         }
     }
     heads.push(first_word(&entry));
+    heads.retain(|head| !head.is_empty());
     heads
 }
 
