@@ -72,7 +72,7 @@ $(DENY):
 	@env -u CARGO_BUILD_TARGET -u RUSTFLAGS cargo install --quiet --locked --debug --root '$(DENY_FOLDER)' cargo-deny@$(DENY_VERSION)
 
 .PHONY: bench
-bench: ## Measure what one unit of work costs; prints a table (docs/performance.md has the last one)
+bench: ## Measure what one unit of work costs; prints tables for docs/performance.md
 	@cargo bench --quiet --package agents-bench --bench units
 
 .PHONY: bench-webhook
