@@ -11,3 +11,4 @@ mod kit;
 mod lab;
 mod layers;
 mod registration;
+mod packages;
