@@ -42,6 +42,8 @@ pub mod annotation {
     pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
+    /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.
+    pub const JOB_DELETED_BY: &str = "agents.proompteng.ai/job-deleted-by";
 }
 
 /// Finalizers of ours.

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
 use super::names::closed_words;
+use super::status::StatusRule;
 
 closed_words! {
     /// A rule of the policy; each has a mode of its own.
@@ -103,6 +104,10 @@ pub struct Policy {
     pub defaults: Defaults,
     /// Modes that differ from enforce.
     pub modes: BTreeMap<Rule, Mode>,
+    /// Modes of the status contract that differ from enforce.
+    pub status_modes: BTreeMap<StatusRule, Mode>,
+    /// What happens when a Job is deleted before its outcome is stored.
+    pub job_delete: Mode,
 }
 
 /// Rules about the keys of labels; values are not compared.
@@ -143,6 +148,11 @@ impl Policy {
     /// The mode of a rule.
     pub fn mode(&self, rule: Rule) -> Mode {
         self.modes.get(&rule).copied().unwrap_or_default()
+    }
+
+    /// The mode of a rule of the status contract.
+    pub fn status_mode(&self, rule: StatusRule) -> Mode {
+        self.status_modes.get(&rule).copied().unwrap_or_default()
     }
 }
 

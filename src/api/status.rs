@@ -18,11 +18,13 @@
 mod check;
 mod fields;
 mod repair;
+mod rule;
 #[cfg(test)]
 mod tests;
 
 pub use check::check;
 pub use repair::repair;
+pub use rule::StatusRule;
 
 use jiff::Timestamp;
 use serde::Serialize;

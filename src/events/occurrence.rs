@@ -70,6 +70,18 @@ impl Regarding {
         }
     }
 
+    /// A Job by its name, existing or not.
+    pub fn job(namespace: &str, name: &str) -> Self {
+        Self {
+            api_version: "batch/v1".into(),
+            kind: "Job".into(),
+            namespace: Some(namespace.to_owned()),
+            name: fit(name),
+            uid: None,
+            generation: None,
+        }
+    }
+
     /// The same, with the uid that the object has.
     pub fn with_uid(self, uid: impl Into<String>) -> Self {
         Self {

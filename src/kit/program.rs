@@ -52,6 +52,14 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// Something that the program cannot do without is not there.
+    #[error("could not {what}")]
+    Start {
+        /// What it tried.
+        what: &'static str,
+        /// Why it could not.
+        source: Box<dyn StdError + Send + Sync>,
+    },
     /// It ran, but did not end as it should.
     #[error(transparent)]
     Ended(#[from] Ended),
@@ -62,9 +70,11 @@ impl Error {
     fn exit(&self) -> Exit {
         match self {
             Self::Config(_) => Exit::Misused,
-            Self::Telemetry(_) | Self::Signals(_) | Self::Listen { .. } | Self::Ended(_) => {
-                Exit::Failed
-            }
+            Self::Telemetry(_)
+            | Self::Signals(_)
+            | Self::Listen { .. }
+            | Self::Start { .. }
+            | Self::Ended(_) => Exit::Failed,
         }
     }
 

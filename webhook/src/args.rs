@@ -3,13 +3,16 @@
 use std::net::SocketAddr;
 
 use agents::{
-    api::contract::port,
+    api::{contract::port, rung::Rung},
+    events,
     kit::{
         args::{Common, Defaults, any_address},
-        config::{Flags, Invalid, Reader, Setting, Settings},
+        config::{Flags, Invalid, Reader, Setting, Settings, Value, one_of},
         tls::Files,
     },
 };
+
+use crate::decide::Stance;
 
 /// Flags of the program.
 pub type Args = Flags<Config>;
@@ -23,8 +26,45 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How many connections may be open.
     pub connections: usize,
+    /// How many reviews may be in flight.
+    pub reviews: usize,
+    /// Whether there is a cluster to look things up in and to write to.
+    pub cluster: Cluster,
+    /// How rules are applied.
+    pub stance: Stance,
+    /// How Events are emitted.
+    pub events: events::Settings,
     /// Certificate and key.
     pub tls: Files,
+}
+
+/// Whether there is a cluster to look things up in and to write to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cluster {
+    /// There is one, and the program needs it.
+    Follow,
+    /// There is none: nothing is looked up, no Event is written.
+    Off,
+}
+
+impl Value for Cluster {
+    const EXPECTED: &'static str = "follow or off";
+
+    fn parse(text: &str) -> Option<Self> {
+        one_of(&[("follow", Self::Follow), ("off", Self::Off)], text)
+    }
+}
+
+/// A rung as a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RungSetting(Rung);
+
+impl Value for RungSetting {
+    const EXPECTED: &'static str = Rung::EXPECTED;
+
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
 }
 
 impl Settings for Config {
@@ -45,6 +85,23 @@ impl Settings for Config {
             .or("1024")
             .within("1", "100000"),
         );
+        let reviews = reader.value(
+            Setting::new(
+                "AGENTS_WEBHOOK_REVIEWS",
+                "Reviews that may be in flight at once; more are turned away at once",
+            )
+            .or("512")
+            .within("1", "100000"),
+        );
+        let cluster = reader.value(
+            Setting::new(
+                "AGENTS_WEBHOOK_LOOKUP",
+                "`follow` keeps a copy of the objects that decisions look up; `off` runs without a cluster, for benchmarks",
+            )
+            .or("follow"),
+        );
+        let stance = read_stance(reader);
+        let events = events::Settings::read(reader);
         let tls = Files::read(reader);
         let common = Common::read(
             reader,
@@ -58,7 +115,33 @@ impl Settings for Config {
             common: common?,
             listen: listen?,
             connections: connections?,
+            reviews: reviews?,
+            cluster: cluster?,
+            stance: stance?,
+            events: events?,
             tls: tls?,
         })
     }
+}
+
+fn read_stance(reader: &mut Reader<'_>) -> Result<Stance, Invalid> {
+    let rung = reader.value(
+        Setting::<RungSetting>::new(
+            "AGENTS_WEBHOOK_RUNG",
+            "How far the webhook has been rolled out: audit, warn, deny, fail-labelled or fail",
+        )
+        .or(Rung::default().as_str()),
+    );
+    let restorers = reader.value(
+        Setting::<Vec<String>>::new(
+            "AGENTS_WEBHOOK_RESTORE_USERS",
+            "Users and groups who restore statuses from a backup; the status contract does not bind them",
+        )
+        .or("[]"),
+    );
+    let RungSetting(rung) = rung?;
+    Ok(Stance {
+        rung,
+        restorers: restorers?,
+    })
 }

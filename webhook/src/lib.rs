@@ -1,59 +1,29 @@
-//! The admission webhook: a TLS port that follows its certificate, an admin endpoint, and an orderly end.
+//! The admission webhook: decides about every object before it is stored.
 //!
-//! Admission itself is the business of [`service`]; [`args`] is what operators can set.
+//! The way of one review, file by file: [`service`] reads it, [`review`] decodes it, [`subject`] says what it is about,
+//! [`decide`] applies the rules (`spec`, `policy`, `status`, `job`, `trace`), [`decision`] becomes the answer with its
+//! [`patch`], and [`notices`] tells the cluster about a refusal. What cannot be decided is a [`refusal`].
+//!
+//! [`policy`] and [`lookup`] are what decisions go by, [`actor`] keeps who deleted a Job, [`metrics`] is what is counted,
+//! [`args`] is what operators can set, and [`front`] puts it all together.
 
+pub mod actor;
 pub mod args;
+pub mod decide;
+pub mod decision;
+#[cfg(test)]
+mod fixtures;
+pub mod front;
 pub mod lookup;
+pub mod metrics;
+pub mod notices;
+pub mod patch;
 pub mod policy;
+pub mod refusal;
+pub mod review;
 pub mod service;
-
-use agents::{
-    ADMIN_PATHS,
-    kit::{
-        http::{Limits, Server, Transport},
-        program::{Error, Program, listen_on},
-        telemetry::Identity,
-        tls,
-    },
-};
-use futures::TryFutureExt;
+pub mod subject;
 
 pub use args::{Args, Config};
-
-const IDENTITY: Identity = Identity {
-    program: "agents-webhook",
-    version: env!("CARGO_PKG_VERSION"),
-};
-
-/// Runs the webhook until it is told to end.
-pub async fn run(args: Args) -> Result<(), Error> {
-    let Some((config, notes)) = args.load()? else {
-        return Ok(());
-    };
-    let Config {
-        common,
-        listen,
-        connections,
-        tls,
-    } = config; // a setting left out here does not compile
-    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
-    let certificate = program.readiness.gate("certificate");
-    let source = tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics()));
-    let server = Server {
-        listener: listen_on("admission", listen).await?,
-        transport: Transport::Tls(source.tls()),
-        limits: Limits {
-            connections,
-            ..Limits::default()
-        },
-        metrics: program.http.of("admission"),
-    };
-    program.tasks.support("certificate", |shutdown| {
-        source.run(shutdown).map_err(Into::into)
-    });
-    program.tasks.work("admission", |shutdown| async move {
-        server.serve(service::service(), shutdown).await;
-        Ok(())
-    });
-    program.run().await
-}
+pub use front::run;
+pub use service::{Admission, Answer};

@@ -28,6 +28,12 @@ closed_words! {
         Duplicate,
         /// A spec that is fixed once the run has started was changed.
         SpecImmutableViolation,
+        /// The object contradicts what its request says that it is.
+        ObjectMismatch,
+        /// The annotation with the trace context holds none.
+        InvalidTraceparent,
+        /// A Job is deleted before its outcome is stored.
+        OutcomeNotRecorded,
 
         /// The runtime type is not built.
         UnsupportedRuntime,

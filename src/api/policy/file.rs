@@ -59,6 +59,8 @@ impl Policy {
             require_secret_binding: _,
             defaults: _,
             modes: _,
+            status_modes: _,
+            job_delete: _,
         } = self; // a list left out here does not compile
         let ImageRules {
             allowed: images_allowed,

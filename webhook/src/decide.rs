@@ -1,0 +1,103 @@
+//! From what a review is about to what is decided: the dispatch table.
+//!
+//! Pure: no look at a clock, a file or the network; whatever counts comes in with the [`Context`]. Each file below is one
+//! group of rules.
+
+mod job;
+mod policy;
+mod spec;
+mod status;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub(crate) use job::goes_unrecorded;
+
+use agents::api::contract::user;
+use agents::api::policy::Mode;
+use agents::api::rung::Rung;
+use jiff::Timestamp;
+
+use crate::decision::{Decision, Rule};
+use crate::lookup::Lookup;
+use crate::policy::InForce;
+use crate::review::Request;
+use crate::subject::{Subject, Target};
+
+/// What the operator set beside the policy.
+#[derive(Clone, Debug, Default)]
+pub struct Stance {
+    /// How far the webhook has been rolled out.
+    pub rung: Rung,
+    /// Users and groups who restore statuses from a backup; the status contract is not theirs.
+    pub restorers: Vec<String>,
+}
+
+impl Stance {
+    /// What a mode means on this rung: below the rungs that refuse, less than it says.
+    fn cap(&self, mode: Mode) -> Mode {
+        let most = match self.rung {
+            Rung::Audit => Mode::Audit,
+            Rung::Warn => Mode::Warn,
+            Rung::Deny | Rung::FailLabelled | Rung::Fail => Mode::Enforce,
+        };
+        mode.min(most)
+    }
+
+    /// Whether objects are changed: users notice it, so not on the lowest rung.
+    fn mends(&self) -> bool {
+        self.rung.warns()
+    }
+}
+
+/// Everything that a decision depends on beside the review.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The policies.
+    pub in_force: &'a InForce,
+    /// The objects of the cluster.
+    pub lookup: &'a Lookup,
+    /// What else the operator set.
+    pub stance: &'a Stance,
+    /// The time.
+    pub now: Timestamp,
+    /// The trace that the review is part of.
+    pub traceparent: Option<&'a str>,
+}
+
+/// Decides about a review that rules are about.
+pub fn decide(subject: &Subject<'_>, context: &Context<'_>) -> Decision {
+    let mut decision = Decision::default();
+    if let Some(cause) = subject.contradiction() {
+        decision.find(
+            Rule::Subject,
+            context.stance.cap(Mode::Enforce),
+            Some(cause),
+        );
+        return decision;
+    }
+    match subject.target {
+        Target::Spec(kind) => spec::decide(kind, subject, context, &mut decision),
+        Target::Status(kind) => status::decide(kind, subject, context, &mut decision),
+        Target::Job => job::decide(subject, context, &mut decision),
+    }
+    decision
+}
+
+/// Decides about a review that no rule is about: the configuration sends more than it should, which is no reason to
+/// stand in anyone's way.
+pub fn let_through(request: &Request<'_>) -> Decision {
+    let quoted = agents::api::cause::quoted;
+    Decision::noting(format!(
+        "agents-webhook has no rule about {} of {} here and let it through; its configuration sends it by mistake",
+        quoted(&request.operation),
+        quoted(&request.resource.resource),
+    ))
+}
+
+/// Users of the cluster itself that no rule may hold up.
+const EXEMPT: [&str; 3] = [
+    user::GARBAGE_COLLECTOR,
+    user::NAMESPACE_CONTROLLER,
+    user::CONTROLLER_MANAGER,
+];

@@ -1,0 +1,55 @@
+//! Jobs of ours stay until their outcome is stored. Decided from the Job alone: it has the mark or it has not.
+
+use agents::api::cause::{Cause, Path, Reason};
+use agents::api::contract::{annotation, label};
+use agents::api::policy::Mode;
+
+use super::{Context, EXEMPT};
+use crate::decision::{Decision, Rule};
+use crate::review::Metadata;
+use crate::subject::Subject;
+
+pub(super) fn decide(subject: &Subject<'_>, context: &Context<'_>, decision: &mut Decision) {
+    if !loses_an_outcome(subject) {
+        return;
+    }
+    let mode = context.in_force.active.policy.job_delete;
+    decision.find(
+        Rule::JobDelete,
+        context.stance.cap(mode),
+        Some(not_recorded()),
+    );
+}
+
+/// Whether this deletes a Job of ours whose outcome is not stored, and not on behalf of the cluster itself, which only
+/// clears up after its owner or its namespace.
+fn loses_an_outcome(subject: &Subject<'_>) -> bool {
+    let Some(job) = &subject.request.old_object else {
+        return false;
+    };
+    let username = &*subject.user().username;
+    is_ours(&job.metadata) && !job.metadata.outcome_recorded() && !EXEMPT.contains(&username)
+}
+
+fn is_ours(metadata: &Metadata<'_>) -> bool {
+    let mut labels = metadata.labels.iter().flatten();
+    labels.any(|(key, _)| &**key == label::AGENT_RUN)
+}
+
+fn not_recorded() -> Cause {
+    let metadata = Path::root("metadata");
+    let annotations = metadata.field("annotations");
+    Cause::new(
+        &annotations.key(annotation::OUTCOME_RECORDED),
+        Reason::OutcomeNotRecorded,
+        "the outcome of this Job is not stored yet and would be lost; wait for its run to end, or delete the run instead",
+    )
+}
+
+/// A deletion that goes through although the outcome is not stored: whoever looks for the Job wants to know.
+pub(crate) fn goes_unrecorded(subject: &Subject<'_>, decision: &Decision) -> bool {
+    let noticed = |mode: Mode| mode != Mode::Enforce;
+    let mut findings = decision.findings.iter();
+    loses_an_outcome(subject)
+        && findings.any(|finding| finding.rule == Rule::JobDelete && noticed(finding.mode))
+}

@@ -1,0 +1,163 @@
+//! Specs: defaults and trace context are filled in, then all faults of the result are collected, whatever finds them.
+
+use std::collections::BTreeMap;
+
+use agents::api::cause::{Cause, FieldPath, Path, Reason};
+use agents::api::defaults::defaults;
+use agents::api::examine::examine;
+use agents::api::kind::Kind;
+use agents::api::policy::Mode;
+use agents::api::references::references;
+use json_patch::PatchOperation;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::{Context, policy, trace};
+use crate::decision::{Decision, Rule};
+use crate::patch;
+use crate::review::{Metadata, Object, read};
+use crate::subject::{Door, Subject};
+
+/// The object before and after, as trees.
+pub(super) struct Change {
+    pub(super) object: Value,
+    pub(super) old: Option<Value>,
+}
+
+pub(super) fn decide(
+    kind: Kind,
+    subject: &Subject<'_>,
+    context: &Context<'_>,
+    decision: &mut Decision,
+) {
+    let Some(new) = &subject.request.object else {
+        return;
+    };
+    let old = subject.request.old_object.as_ref();
+    if old.is_some_and(|old| is_same(old, new)) {
+        return;
+    }
+    let spec_mode = context.stance.cap(Mode::Enforce);
+    let mut change = match Change::read(new, old) {
+        Ok(change) => change,
+        Err(cause) => return decision.find(Rule::Spec, spec_mode, Some(cause)),
+    };
+    if subject.door.mutates() && context.stance.mends() {
+        mend(kind, subject, context, &mut change, &mut decision.patch);
+    }
+    let Change { object, old } = &change;
+    decision.find(Rule::Spec, spec_mode, trace::fault(subject));
+    decision.find(Rule::Spec, spec_mode, examine(kind, object, old.as_ref()));
+    policy::decide(kind, subject, context, &change, decision);
+    if subject.door == Door::Validate && context.stance.rung.warns() {
+        note_missing(kind, subject, context, object, decision);
+    }
+}
+
+/// Whether nothing changes that a rule is about. The API server writes both objects the same way, so text is enough; a
+/// difference in text alone costs a closer look and nothing else.
+fn is_same(old: &Object<'_>, new: &Object<'_>) -> bool {
+    old.spec.map(RawValue::get) == new.spec.map(RawValue::get)
+        && old.metadata.labels == new.metadata.labels
+        && old.metadata.traceparent() == new.metadata.traceparent()
+}
+
+impl Change {
+    /// Both trees, or what cannot be judged in the new one. An old one that cannot be read counts as none: it was stored
+    /// before anyone judged it.
+    fn read(new: &Object<'_>, old: Option<&Object<'_>>) -> Result<Self, Cause> {
+        let object = tree(new)?;
+        let old = old.and_then(|old| stored(old).ok());
+        Ok(Self { object, old })
+    }
+
+    /// Whether the spec is another one.
+    pub(super) fn is_of_spec(&self) -> bool {
+        let old = self.old.as_ref();
+        old.is_none_or(|old| old.get("spec") != self.object.get("spec"))
+    }
+}
+
+/// The part of an object that rules look at: who it is and what is wanted.
+fn tree(object: &Object<'_>) -> Result<Value, Cause> {
+    let mut tree = Map::new();
+    tree.insert("apiVersion".into(), (*object.api_version).into());
+    tree.insert("kind".into(), (*object.kind).into());
+    tree.insert("metadata".into(), metadata(&object.metadata));
+    if let Some(raw) = object.spec {
+        let spec = read(raw).map_err(|unreadable| {
+            let at = Path::root("spec");
+            Cause::new(&at, Reason::Malformed, unreadable.to_string())
+        })?;
+        tree.insert("spec".into(), spec);
+    }
+    Ok(Value::Object(tree))
+}
+
+/// The same of a stored object, and its status, which says whether a run has started.
+fn stored(object: &Object<'_>) -> Result<Value, Cause> {
+    let mut tree = tree(object)?;
+    if let (Value::Object(fields), Some(Ok(status))) = (&mut tree, object.status.map(read)) {
+        fields.insert("status".into(), status);
+    }
+    Ok(tree)
+}
+
+fn metadata(metadata: &Metadata<'_>) -> Value {
+    let mut tree = Map::new();
+    for (name, text) in [
+        ("name", &metadata.name),
+        ("generateName", &metadata.generate_name),
+        ("namespace", &metadata.namespace),
+    ] {
+        if !text.is_empty() {
+            tree.insert(name.into(), (**text).into());
+        }
+    }
+    if let Some(labels) = &metadata.labels {
+        let labels: BTreeMap<&str, &str> = labels
+            .iter()
+            .map(|(key, value)| (&**key, &**value))
+            .collect();
+        tree.insert("labels".into(), json!(labels));
+    }
+    Value::Object(tree)
+}
+
+/// Fills in what is left out, if the spec changes: an update of something else leaves the object as it is.
+fn mend(
+    kind: Kind,
+    subject: &Subject<'_>,
+    context: &Context<'_>,
+    change: &mut Change,
+    operations: &mut Vec<PatchOperation>,
+) {
+    if !change.is_of_spec() {
+        return;
+    }
+    for (path, value) in defaults(kind, &change.object) {
+        patch::set(&mut change.object, path, value, operations);
+    }
+    if change.is_of_spec() {
+        operations.extend(trace::stamp(subject, context.traceparent));
+    }
+}
+
+/// An object that is not there yet is worth a word and no more: `kubectl apply -f folder` has no order.
+fn note_missing(
+    kind: Kind,
+    subject: &Subject<'_>,
+    context: &Context<'_>,
+    object: &Value,
+    decision: &mut Decision,
+) {
+    let references = references(kind, object);
+    for missing in context.lookup.missing(subject.namespace(), &references) {
+        let at: &FieldPath = &missing.at;
+        decision.notes.push(format!(
+            "{at}: there is no {} {} yet; this waits for it",
+            missing.kind,
+            agents::api::cause::quoted(&missing.name),
+        ));
+    }
+}

@@ -1,0 +1,76 @@
+//! A decision in sentences: the message of a refusal, and warnings within what the API server passes on.
+
+use agents::api::cause::Cause;
+use agents::api::policy::Mode;
+
+use super::Decision;
+
+/// Bytes of a refusal's message. `kubectl create` shows nothing else, so it names as many faults as fit on a screen.
+const MESSAGE: usize = 4096;
+/// Warnings per answer.
+const WARNINGS: usize = 16;
+/// Characters of one warning; the API server may cut longer ones. All of them together stay below the 4096 beyond
+/// which it drops them.
+const WARNING: usize = 240;
+
+/// All causes in one text, one per line if there are several.
+pub fn message<'a>(causes: impl Iterator<Item = &'a Cause>) -> String {
+    let lines: Vec<String> = causes.map(line).collect();
+    let [only] = lines.as_slice() else {
+        return listed(&lines);
+    };
+    cut(only, MESSAGE)
+}
+
+fn listed(lines: &[String]) -> String {
+    let mut text = format!("{} faults:", lines.len());
+    for (told, line) in lines.iter().enumerate() {
+        // Room for the last line, which says how many are not told.
+        if text.len() + line.len() + 64 > MESSAGE {
+            text.push_str(&format!("\n* and {} more", lines.len() - told));
+            break;
+        }
+        text.push_str("\n* ");
+        text.push_str(line);
+    }
+    text
+}
+
+/// One cause as kubectl writes it.
+fn line(cause: &Cause) -> String {
+    let field = cause.field.to_string();
+    match field.is_empty() {
+        true => cause.message.clone(),
+        false => format!("{field}: {}", cause.message),
+    }
+}
+
+/// What the user is told beside the verdict: broken rules that refuse nothing, then what is merely worth knowing.
+pub(super) fn warnings(decision: &Decision) -> Vec<String> {
+    let broken = decision.with_mode(Mode::Warn).map(line);
+    let mut all: Vec<String> = broken.chain(decision.notes.iter().cloned()).collect();
+    let beyond = all.len().saturating_sub(WARNINGS);
+    if beyond > 0 {
+        all.truncate(WARNINGS - 1);
+        all.push(format!("and {} more warnings", beyond + 1));
+    }
+    all.iter().map(|text| warning(text)).collect()
+}
+
+/// On one line and without control characters, which would lose the warning.
+fn warning(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    cut(&plain, WARNING)
+}
+
+/// The beginning of a text, at most so many bytes.
+fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(limit.saturating_sub(3));
+    format!("{}...", text.get(..end).unwrap_or_default())
+}

@@ -1,0 +1,128 @@
+//! The program put together: settings, cluster, policies, look-ups, server and tasks. Decides nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents::ADMIN_PATHS;
+use agents::api::contract::reporter;
+use agents::events::{self, Reporter};
+use agents::kit::http::{Limits, Server, Transport};
+use agents::kit::program::{Error, Program, listen_on};
+use agents::kit::telemetry::Identity;
+use agents::kit::tls;
+use futures::TryFutureExt;
+use kube::Client;
+use tokio::time::timeout;
+
+use crate::actor::{self, Actors};
+use crate::args::{Args, Cluster, Config};
+use crate::lookup::Lookup;
+use crate::metrics::Metrics;
+use crate::notices::Notices;
+use crate::policy::Policies;
+use crate::service::{Admission, Room, Side, service};
+
+const IDENTITY: Identity = Identity {
+    program: "agents-webhook",
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+/// Time for the first call to the API server.
+const FIRST_CALL: Duration = Duration::from_secs(10);
+
+/// Runs the webhook until it is told to end.
+pub async fn run(args: Args) -> Result<(), Error> {
+    let Some((config, notes)) = args.load()? else {
+        return Ok(());
+    };
+    let Config {
+        common,
+        listen,
+        connections,
+        reviews,
+        cluster,
+        stance,
+        events,
+        tls,
+    } = config; // a setting left out here does not compile
+    let instance = common.otlp.instance.clone().unwrap_or_default();
+    let reporter = Reporter::new(reporter::WEBHOOK, &instance);
+    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let side = match cluster {
+        Cluster::Follow => attach(&mut program, &connect().await?, events, reporter),
+        Cluster::Off => {
+            tracing::warn!("Running without a cluster: nothing is looked up, no Event is written");
+            Side::default()
+        }
+    };
+    let metrics = Metrics::register(program.metrics());
+    let admission = Admission::new(
+        Policies::fixed(Default::default(), None),
+        Lookup::empty(),
+        stance,
+        side,
+        metrics,
+    );
+    let certificate = program.readiness.gate("certificate");
+    let source = tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics()));
+    let server = Server {
+        listener: listen_on("admission", listen).await?,
+        transport: Transport::Tls(source.tls()),
+        limits: Limits {
+            connections,
+            ..Limits::default()
+        },
+        metrics: program.http.of("admission"),
+    };
+    program.tasks.support("certificate", |shutdown| {
+        source.run(shutdown).map_err(Into::into)
+    });
+    let service = service(Arc::new(admission), Room::new(reviews));
+    program.tasks.work("admission", |shutdown| async move {
+        server.serve(service, shutdown).await;
+        Ok(())
+    });
+    program.run().await
+}
+
+/// A client of the API server, which answered it once: a webhook that cannot see its cluster must not look healthy.
+async fn connect() -> Result<Client, Error> {
+    let failed = |source| Error::Start {
+        what: "reach the API server",
+        source,
+    };
+    let client = Client::try_default()
+        .await
+        .map_err(|error| failed(error.into()))?;
+    match timeout(FIRST_CALL, client.apiserver_version()).await {
+        Ok(Ok(_)) => Ok(client),
+        Ok(Err(error)) => Err(failed(error.into())),
+        Err(elapsed) => Err(failed(elapsed.into())),
+    }
+}
+
+/// What is written to the cluster beside the answers, each by a task of its own.
+fn attach(
+    program: &mut Program,
+    client: &Client,
+    settings: events::Settings,
+    reporter: Reporter,
+) -> Side {
+    let config = events::Config::new(settings, reporter);
+    let metrics = events::Metrics::register(program.metrics());
+    let (emitter, writer) = events::new(client.clone(), config, metrics);
+    program.tasks.support("events", |shutdown| async move {
+        writer.run(shutdown.started()).await;
+        Ok(())
+    });
+    let metrics = actor::Metrics::register(program.metrics());
+    let (actors, scribe) = Actors::new(client.clone(), metrics);
+    program.tasks.support("actors", |shutdown| async move {
+        scribe.run(shutdown.started()).await;
+        Ok(())
+    });
+    Side {
+        notices: Notices::new(emitter),
+        actors,
+    }
+}

@@ -1,0 +1,71 @@
+//! Warning Events about refusals: one per refused request, about the object by its name, never on a dry run.
+//!
+//! Handed to the emitter, which limits, sanitises and writes them in its own time.
+
+use agents::api::cause;
+use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
+
+use crate::decision::{Decision, Rule, message};
+use crate::subject::{Subject, Target};
+
+/// Tells people in the cluster what was refused.
+#[derive(Clone, Debug, Default)]
+pub struct Notices {
+    /// None where there is no cluster.
+    emitter: Option<Emitter>,
+}
+
+impl Notices {
+    /// Notices that go out by this emitter.
+    pub fn new(emitter: Emitter) -> Self {
+        Self {
+            emitter: Some(emitter),
+        }
+    }
+
+    /// Tells of a decision, if it is a refusal.
+    pub fn tell(&self, subject: &Subject<'_>, decision: &Decision) {
+        let Some(emitter) = self.emitter.as_ref().filter(|_| decision.is_refusal()) else {
+            return;
+        };
+        let note = Note::new(message(decision.refusing()));
+        let occurrence = Occurrence::new(regarding(subject), reason(decision), note);
+        emitter.emit(Effect::of_request(subject.dry_run()), occurrence);
+    }
+}
+
+/// The object as far as it exists: a refused one may not.
+fn regarding(subject: &Subject<'_>) -> Regarding {
+    let (namespace, name) = (subject.namespace(), subject.name());
+    let regarding = match subject.target {
+        Target::Spec(kind) | Target::Status(kind) => Regarding::named(kind, namespace, name),
+        Target::Job => Regarding::job(namespace, name),
+    };
+    match subject.uid() {
+        Some(uid) => regarding.with_uid(uid),
+        None => regarding,
+    }
+}
+
+/// The reason of the Event: that of the gravest rule, or the word of the only fault if it has one of its own.
+fn reason(decision: &Decision) -> Reason {
+    let findings = &decision.findings;
+    let broken = |wanted: fn(&Rule) -> bool| findings.iter().any(|finding| wanted(&finding.rule));
+    if broken(|rule| matches!(rule, Rule::JobDelete)) {
+        return Reason::JobDeleteRefused;
+    }
+    if broken(|rule| matches!(rule, Rule::Status(_))) {
+        return Reason::StatusContractViolated;
+    }
+    if !broken(|rule| matches!(rule, Rule::Spec | Rule::Subject)) {
+        return Reason::PolicyDenied;
+    }
+    let all = |reason: cause::Reason| decision.refusing().all(|cause| cause.reason == reason);
+    if all(cause::Reason::SpecImmutableViolation) {
+        Reason::SpecImmutableViolation
+    } else if all(cause::Reason::UnsupportedRuntime) {
+        Reason::UnsupportedRuntime
+    } else {
+        Reason::InvalidSpec
+    }
+}

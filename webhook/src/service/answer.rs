@@ -1,0 +1,224 @@
+//! One review from bytes to bytes, without HTTP: what tests, fuzzers and benchmarks call.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use agents::kit::telemetry::propagation;
+use bytes::Bytes;
+use http::StatusCode;
+use jiff::Timestamp;
+use tracing::Span;
+
+use crate::actor::Actors;
+use crate::decide::{Context, Stance, decide, let_through};
+use crate::decision::{Decision, Reply};
+use crate::lookup::Lookup;
+use crate::metrics::{Metrics, Phase};
+use crate::notices::Notices;
+use crate::policy::Policies;
+use crate::refusal::Refusal;
+use crate::review::{decode, uid_of};
+use crate::subject::{Door, Sorted, Subject, sort};
+
+/// What is sent back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP status: 200 for every decision.
+    pub status: StatusCode,
+    /// An AdmissionReview.
+    pub body: Bytes,
+}
+
+/// What happens beside the answer, without delaying it.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// Events about refusals.
+    pub notices: Notices,
+    /// Who deleted what.
+    pub actors: Actors,
+}
+
+/// Everything that answers depend on.
+#[derive(Debug)]
+pub struct Admission {
+    policies: Policies,
+    lookup: Lookup,
+    stance: Stance,
+    side: Side,
+    metrics: Metrics,
+}
+
+impl Admission {
+    /// Admission by these rules.
+    pub fn new(
+        policies: Policies,
+        lookup: Lookup,
+        stance: Stance,
+        side: Side,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
+            policies,
+            lookup,
+            stance,
+            side,
+            metrics,
+        }
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Answers a review. Always: what cannot be decided is refused with the reason, and a fault of our own with 500.
+    pub fn answer(&self, door: Door, body: &[u8]) -> Answer {
+        let traceparent = propagation::traceparent(&Span::current());
+        self.answer_at(door, body, Timestamp::now(), traceparent.as_deref())
+    }
+
+    /// The same, at a given time and as part of a given trace.
+    pub fn answer_at(
+        &self,
+        door: Door,
+        body: &[u8],
+        now: Timestamp,
+        traceparent: Option<&str>,
+    ) -> Answer {
+        // Nothing that a panic could leave half done outlives the call but counters and queues, which have no halves.
+        let work = AssertUnwindSafe(|| self.judge(door, body, now, traceparent));
+        catch_unwind(work).unwrap_or_else(|_| self.fail(door, body))
+    }
+
+    fn judge(&self, door: Door, body: &[u8], now: Timestamp, traceparent: Option<&str>) -> Answer {
+        let started = Instant::now();
+        let sorted = match decode(body) {
+            Ok(request) => sort(door, request),
+            Err(malformed) => {
+                let uid = uid_of(body).unwrap_or_default();
+                let refusal = Refusal::Malformed(malformed.to_string());
+                return self.refuse(Some(door), &uid, &refusal);
+            }
+        };
+        let decoded = Instant::now();
+        self.metrics.took(Phase::Decode, decoded - started);
+        let in_force = self.policies.current();
+        let hash = &in_force.active.hash;
+        let subject = match sorted {
+            Sorted::Ours(subject) => subject,
+            Sorted::Foreign(request) => {
+                let decision = let_through(&request);
+                self.metrics
+                    .let_through(door, request.dry_run.unwrap_or(false));
+                tracing::warn!(
+                    door = door.as_str(),
+                    operation = %request.operation,
+                    group = %request.resource.group,
+                    resource = %request.resource.resource,
+                    "Review that no rule is about"
+                );
+                return self.sent(door, body, &Reply::foreign(&request.uid, &decision, hash));
+            }
+        };
+        let context = Context {
+            in_force: &in_force,
+            lookup: &self.lookup,
+            stance: &self.stance,
+            now,
+            traceparent,
+        };
+        let decision = decide(&subject, &context);
+        let decided = Instant::now();
+        self.metrics.took(Phase::Evaluate, decided - decoded);
+        let answer = self.sent(door, body, &Reply::to(&subject, &decision, hash));
+        self.metrics.took(Phase::Encode, decided.elapsed());
+        self.tell(&subject, &decision, now);
+        answer
+    }
+
+    fn sent(&self, door: Door, body: &[u8], reply: &Reply<'_>) -> Answer {
+        match reply.encode() {
+            Ok(body) => Answer {
+                status: StatusCode::OK,
+                body,
+            },
+            Err(error) => {
+                tracing::error!(%error, "Answer cannot be written");
+                self.fail(door, body)
+            }
+        }
+    }
+
+    /// Tells everyone who should know, beside the API server.
+    fn tell(&self, subject: &Subject<'_>, decision: &Decision, now: Timestamp) {
+        self.metrics.decided(subject, decision);
+        self.side.notices.tell(subject, decision);
+        self.side.actors.keep(subject, decision, now);
+        let (door, kind) = (subject.door.as_str(), subject.target.kind());
+        let (namespace, name) = (subject.namespace(), subject.name());
+        let operation = subject.operation.as_str();
+        let dry_run = subject.dry_run();
+        let findings = decision.findings.len();
+        if decision.is_refusal() {
+            let user = &*subject.user().username;
+            let reasons = reasons(decision);
+            tracing::info!(
+                door, operation, kind, namespace, name, user, dry_run, findings, reasons, "Refused"
+            );
+        } else {
+            let operations = decision.patch.len();
+            tracing::debug!(
+                door,
+                operation,
+                kind,
+                namespace,
+                name,
+                dry_run,
+                findings,
+                operations,
+                "Let through"
+            );
+        }
+        if !decision.differences.is_empty() {
+            let rules: Vec<&str> = decision
+                .differences
+                .iter()
+                .map(|difference| difference.rule.as_str())
+                .collect();
+            tracing::debug!(
+                kind,
+                namespace,
+                name,
+                rules = rules.join(","),
+                "Candidate policy differs"
+            );
+        }
+    }
+
+    /// The answer without a decision.
+    pub fn refuse(&self, door: Option<Door>, uid: &str, refusal: &Refusal) -> Answer {
+        self.metrics.refused(door, refusal);
+        let door = door.map_or("", Door::as_str);
+        tracing::info!(door, uid, cause = refusal.as_str(), "Not decided");
+        Answer {
+            status: refusal.status(),
+            body: refusal.reply(uid).encode().unwrap_or_default(),
+        }
+    }
+
+    fn fail(&self, door: Door, body: &[u8]) -> Answer {
+        let uid = uid_of(body).unwrap_or_default();
+        self.refuse(Some(door), &uid, &Refusal::Failed)
+    }
+}
+
+/// The reasons of a refusal, each once.
+fn reasons(decision: &Decision) -> String {
+    let mut words: Vec<&str> = decision
+        .refusing()
+        .map(|cause| cause.reason.as_str())
+        .collect();
+    words.dedup();
+    words.truncate(10);
+    words.join(",")
+}

@@ -1,0 +1,121 @@
+//! How long an answer may take: what the API server says that it waits, minus what the answer needs to get there.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What the API server waits if it does not say.
+const DEFAULT: Duration = Duration::from_secs(10);
+/// The longest that a webhook configuration can ask for.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Time for the answer to travel; at most, since of a short time no more than a tenth is kept back.
+const RESERVE: Duration = Duration::from_millis(200);
+
+/// The time that there is for one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Budget {
+    /// By when the answer must leave.
+    pub(super) deadline: Instant,
+}
+
+impl Budget {
+    /// From the query of a request that came in just now.
+    pub(super) fn of(query: Option<&str>, now: Instant) -> Self {
+        let given = query.and_then(timeout).unwrap_or(DEFAULT).min(LONGEST);
+        let reserve = (given / 10).min(RESERVE);
+        Self {
+            deadline: now + (given - reserve),
+        }
+    }
+
+    /// Whether it is too late to begin.
+    pub(super) fn is_spent(self) -> bool {
+        Instant::now() >= self.deadline
+    }
+}
+
+/// The `timeout` of a query, if it has one that can be read.
+fn timeout(query: &str) -> Option<Duration> {
+    let given = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("timeout="))?;
+    go_duration(given)
+}
+
+/// A duration as Go writes it, e.g. `10s`, `1m0s` or `1.5s`.
+fn go_duration(text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    let mut rest = text;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at(end);
+        let end = tail
+            .find(|c: char| c.is_ascii_digit() || c == '.')
+            .unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(end);
+        let scale = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "\u{b5}s" | "%C2%B5s" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * scale;
+        rest = tail;
+    }
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_writes_them() {
+        let millis = |millis| Some(Duration::from_millis(millis));
+        for (text, expected) in [
+            ("10s", millis(10_000)),
+            ("1m0s", millis(60_000)),
+            ("1.5s", millis(1500)),
+            ("250ms", millis(250)),
+            ("0s", millis(0)),
+            ("", None),
+            ("s", None),
+            ("10", None),
+            ("10y", None),
+            ("-1s", None),
+            ("1..5s", None),
+            ("9999999999999999999999h", None),
+        ] {
+            assert_eq!(go_duration(text), expected, "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_answer_leaves_before_the_api_server_gives_up() {
+        let now = Instant::now();
+        for (query, millis) in [
+            (None, 9800),
+            (Some("timeout=10s"), 9800),
+            (Some("a=b&timeout=1s"), 900),
+            (Some("timeout=100ms"), 90),
+            (Some("timeout=0s"), 0),
+            (Some("timeout=10m"), 29_800),
+            (Some("timeout=soon"), 9800),
+        ] {
+            let budget = Budget::of(query, now);
+            assert_eq!(
+                budget.deadline - now,
+                Duration::from_millis(millis),
+                "{query:?}"
+            );
+        }
+        assert!(Budget::of(Some("timeout=0s"), now).is_spent());
+        assert!(!Budget::of(None, now).is_spent());
+    }
+}
