@@ -2,6 +2,7 @@
 
 pub mod cause;
 pub mod condition;
+pub mod conform;
 pub mod contract;
 pub mod crd;
 pub mod custody;

@@ -1,10 +1,14 @@
 //! The programs as processes of this machine, where no pod can run.
 
-use super::{Held, Up};
+use super::{
+    Held, Programs, Up,
+    admission::{RUNG, Webhook},
+};
+use agents::api::registration::Reach;
 use anyhow::{Context, Result, bail};
 use std::{
     env,
-    fs::File,
+    fs::{self, File},
     net::{Ipv4Addr, SocketAddr, TcpListener},
     path::Path,
     process::{self, Stdio},
@@ -27,7 +31,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// Starts the programs and waits until each says that it is ready.
-pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Vec<Up>> {
+pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
     let folder = lab.kubeconfig().parent().context("the lab has no folder")?;
     let authority = Authority::make(&folder.join("webhook"))?;
     let subject = Subject {
@@ -36,8 +40,10 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Vec<Up>> {
         hosts: &["127.0.0.1", "localhost"],
     };
     authority.issue("tls", subject)?;
+    let admission = free_address()?;
     let webhook = [
-        ("AGENTS_WEBHOOK_LISTEN", free_address()?.to_string()),
+        ("AGENTS_WEBHOOK_LISTEN", admission.to_string()),
+        ("AGENTS_WEBHOOK_RUNG", RUNG.to_string()),
         (
             "AGENTS_TLS_CERTIFICATE_FILE",
             path(folder, "webhook/tls.crt")?,
@@ -68,7 +74,11 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Vec<Up>> {
             _held: Held::Process(child),
         });
     }
-    Ok(up)
+    let webhook = Webhook {
+        reach: Reach::Url(format!("https://{admission}")),
+        ca: fs::read(authority.certificate())?,
+    };
+    Ok(Programs { up, webhook })
 }
 
 /// A command whose process the kernel ends when this one is gone, however it goes.
