@@ -10,3 +10,4 @@ mod events;
 mod kit;
 mod lab;
 mod layers;
+mod registration;
