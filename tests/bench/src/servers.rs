@@ -6,7 +6,7 @@ use agents::kit::{
     http::{Limits, Metrics, Server, Transport, read_body, text},
     readiness::Readiness,
     shutdown::channel,
-    tls::{self, Files, Source},
+    tls::{self, ClientMode, Files, Options, Source},
 };
 use anyhow::{Context, Result};
 use http::{Request, Response, StatusCode};
@@ -107,12 +107,17 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 pub fn kit(identity: &Identity) -> Result<Running> {
     let mut registry = Registry::default();
     let gate = Readiness::default().gate("certificate");
-    let files = Files {
-        certificate: identity.certificate_file(),
-        key: identity.key_file(),
-        client_ca: None,
+    let options = Options {
+        files: Files {
+            certificate: identity.certificate_file(),
+            key: identity.key_file(),
+            ca: None,
+            client_ca: None,
+        },
+        names: Vec::new(),
+        clients: ClientMode::Off,
     };
-    let source = Source::new(files, gate, tls::Metrics::register(&mut registry));
+    let source = Source::new(options, gate, tls::Metrics::register(&mut registry));
     let metrics = Metrics::register(&mut registry).of("bench");
     let service = tower::service_fn(|request: Request<Incoming>| async {
         let answer = match read_body(request.into_body(), BODY_LIMIT).await {
