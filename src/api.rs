@@ -2,11 +2,14 @@
 
 pub mod cause;
 pub mod condition;
+pub mod conform;
 pub mod contract;
 pub mod crd;
 pub mod custody;
 pub mod defaults;
 pub mod examine;
+#[cfg(test)]
+mod fixtures;
 pub mod kind;
 pub mod kinds;
 pub mod names;

@@ -41,6 +41,13 @@ pub struct Causes {
     beyond: usize,
 }
 
+/// How many faults were found up to some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    found: usize,
+    beyond: usize,
+}
+
 impl Causes {
     /// Faults that are kept; further ones are only counted.
     const KEPT: usize = 1000;
@@ -67,6 +74,43 @@ impl Causes {
             self.found.push(cause());
         } else {
             self.beyond += 1;
+        }
+    }
+
+    /// The moment now, to come back to.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            found: self.found.len(),
+            beyond: self.beyond,
+        }
+    }
+
+    /// Takes out what was noted after that moment.
+    pub fn forget_since(&mut self, mark: Mark) {
+        self.found.truncate(mark.found);
+        self.beyond = mark.beyond;
+    }
+
+    /// Whether nothing was noted.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// The faults that are kept.
+    pub fn iter(&self) -> std::slice::Iter<'_, Cause> {
+        self.found.iter()
+    }
+
+    /// Keeps only the faults for which `keep` holds.
+    pub fn retain(&mut self, keep: impl FnMut(&Cause) -> bool) {
+        self.found.retain(keep);
+    }
+
+    /// Notes all faults of another list after those of this one.
+    pub fn append(&mut self, more: Self) {
+        self.beyond += more.beyond;
+        for cause in more.found {
+            self.push(cause);
         }
     }
 
@@ -138,6 +182,20 @@ mod tests {
                 Cause::new(&c, Reason::OutOfRange, "another place"),
             ]
         );
+    }
+
+    #[test]
+    fn what_was_noted_since_a_moment_can_be_forgotten() {
+        let spec = Path::root("spec");
+        let mut causes = Causes::default();
+        causes.add(&spec.field("a"), Reason::Required, "kept");
+        let moment = causes.mark();
+        for index in 0..1200 {
+            causes.add(&spec.index(index), Reason::Required, "forgotten");
+        }
+        causes.forget_since(moment);
+        assert_eq!(causes.mark(), moment);
+        assert_eq!(causes.told().len(), 1);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 mod columns;
 mod rules;
 
+pub(super) use rules::Rule;
+
 use crate::api::contract;
 use crate::api::kind::Kind;
 use crate::api::kinds::{

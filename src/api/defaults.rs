@@ -109,3 +109,6 @@ fn place(path: &[&str]) -> FieldPath {
         .map(|field| Segment::Field((*field).to_owned()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,10 +48,16 @@ pub fn any_map(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// There is something to do, in CEL.
+pub(super) const SOME_WORK: &str = "has(self.implementationSpecRef) || has(self.implementation)";
+
+/// The system prompt is given once, in CEL.
+pub(super) const ONE_SYSTEM_PROMPT: &str = "!(has(self.systemPrompt) && has(self.systemPromptRef))";
+
 /// Rule of a spec: there is something to do.
 pub fn some_work() -> Value {
     json!({
-        "rule": "has(self.implementationSpecRef) || has(self.implementation)",
+        "rule": SOME_WORK,
         "message": "set implementationSpecRef or implementation: a run needs something to do",
     })
 }
@@ -59,7 +65,7 @@ pub fn some_work() -> Value {
 /// Rule of a spec: the system prompt is text or a reference, never both.
 pub fn one_system_prompt() -> Value {
     json!({
-        "rule": "!(has(self.systemPrompt) && has(self.systemPromptRef))",
+        "rule": ONE_SYSTEM_PROMPT,
         "message": "set systemPrompt or systemPromptRef, not both",
     })
 }

@@ -47,18 +47,48 @@ pub fn validate(kind: Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes.forgive(&faults(kind, old), |field| {
         field.find(object) == field.find(old)
     });
-    shared::frozen::check(&mut causes, kind, old, object);
+    check_frozen(&mut causes, kind, object, old);
     causes.told()
 }
 
+/// What may not change once a run has started.
+pub(super) fn check_frozen(causes: &mut Causes, kind: Kind, object: &Value, old: &Value) {
+    shared::frozen::check(causes, kind, old, object);
+}
+
 fn faults(kind: Kind, object: &Value) -> Causes {
-    let mut causes = Causes::default();
-    let name = object.pointer("/metadata/name").and_then(Value::as_str);
-    check_name(&mut causes, kind, name);
     let no_spec = Value::Object(Map::new());
-    let spec = object.get("spec").unwrap_or(&no_spec);
-    check_spec(&mut causes, kind, spec, name);
-    causes
+    match rules(kind, object, spec_of(object).unwrap_or(&no_spec)) {
+        Ok(causes) => causes,
+        Err(unread) => {
+            let mut causes = Causes::default();
+            check_name(&mut causes, kind, name_of(object));
+            causes.push(unread);
+            causes
+        }
+    }
+}
+
+/// The faults of an object whose spec is taken to be `spec`.
+///
+/// # Errors
+///
+/// The place where the spec cannot be read.
+pub(super) fn rules(kind: Kind, object: &Value, spec: &Value) -> Result<Causes, Cause> {
+    let mut causes = Causes::default();
+    let name = name_of(object);
+    check_name(&mut causes, kind, name);
+    check_spec(&mut causes, kind, spec, name)?;
+    Ok(causes)
+}
+
+/// The spec of an object; null counts as absent.
+pub(super) fn spec_of(object: &Value) -> Option<&Value> {
+    object.get("spec").filter(|spec| !spec.is_null())
+}
+
+fn name_of(object: &Value) -> Option<&str> {
+    object.get("metadata")?.get("name")?.as_str()
 }
 
 /// The name of these kinds is copied into a label of what they make.
@@ -96,7 +126,12 @@ fn check_name(causes: &mut Causes, kind: Kind, name: Option<&str>) {
     }
 }
 
-fn check_spec(causes: &mut Causes, kind: Kind, spec: &Value, name: Option<&str>) {
+fn check_spec(
+    causes: &mut Causes,
+    kind: Kind,
+    spec: &Value,
+    name: Option<&str>,
+) -> Result<(), Cause> {
     match kind {
         Kind::Agent => read(causes, spec, agents::agent::check),
         Kind::AgentRun => read(causes, spec, agents::agent_run::check),
@@ -122,20 +157,27 @@ fn check_spec(causes: &mut Causes, kind: Kind, spec: &Value, name: Option<&str>)
     }
 }
 
-/// Reads a spec as its type and checks it; what cannot be read is a fault at the place where reading stopped.
+/// Reads a spec as its type and checks it.
+///
+/// # Errors
+///
+/// The place where reading stopped.
 fn read<'v, T: Deserialize<'v>>(
     causes: &mut Causes,
     spec: &'v Value,
     check: impl FnOnce(&mut Causes, &T),
-) {
-    match read_at(&SPEC, spec) {
-        Ok(spec) => check(causes, &spec),
-        Err(cause) => causes.push(cause),
-    }
+) -> Result<(), Cause> {
+    let spec = read_at(&SPEC, spec)?;
+    check(causes, &spec);
+    Ok(())
 }
 
-/// Reads the value at a place as a type.
+/// Reads the value at a place as a type. Keeping track of the place is slow, so it is done only once reading has failed.
 fn read_at<'v, T: Deserialize<'v>>(at: &Path<'_>, value: &'v Value) -> Result<T, Cause> {
+    T::deserialize(value).or_else(|_| read_with_path(at, value))
+}
+
+fn read_with_path<'v, T: Deserialize<'v>>(at: &Path<'_>, value: &'v Value) -> Result<T, Cause> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         use serde_path_to_error::Segment as Read;
         let inner = error.path().iter().filter_map(|segment| match segment {

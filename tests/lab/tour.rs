@@ -2,6 +2,7 @@
 //!
 //! Stays until Ctrl-C, then leaves nothing behind.
 
+mod admission;
 mod pods;
 mod processes;
 
@@ -10,11 +11,11 @@ use std::{env, net::SocketAddr};
 use support::{
     crds, fixtures, image,
     lab::{
-        Lab,
+        Lab, node,
         relay::Relay,
         report::{Report, spoken},
         state::{LabName, Tier},
-        tools::{self, build},
+        tools::build,
     },
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -34,6 +35,12 @@ struct Up {
 enum Held {
     Pod(Relay),
     Process(tokio::process::Child),
+}
+
+/// The programs, and how the API server reaches one of them.
+struct Programs {
+    up: Vec<Up>,
+    webhook: admission::Webhook,
 }
 
 /// Shows everything until someone presses Ctrl-C.
@@ -57,11 +64,13 @@ pub(crate) async fn tour(name: &LabName) -> Result<()> {
 struct Stage {
     lab: Lab,
     programs: Vec<Up>,
+    /// What kubectl printed for an object that the webhook refused.
+    refusal: String,
 }
 
 async fn set_up(name: &LabName, report: Report) -> Result<Stage> {
     report.line("building Kubernetes and our programs where needed; the first time takes a while");
-    let wanted = [tools::CONTROL_PLANE, tools::NODE].concat();
+    let wanted = node::usable_programs(report).await?;
     let (_, own) = tokio::try_join!(
         build::programs(&wanted, report),
         image::build_static(report)
@@ -71,34 +80,42 @@ async fn set_up(name: &LabName, report: Report) -> Result<Stage> {
     crds::install(&lab).await?;
     report.line("the 19 kinds are installed");
     let has_node = lab.record().is_some_and(|record| record.node.is_some());
-    let programs = if has_node {
+    let Programs {
+        up: programs,
+        webhook,
+    } = if has_node {
         pods::start(&lab, &own).await?
     } else {
         processes::start(&lab, &own).await?
     };
     report.line(format!("{} programs are ready", programs.len()));
+    create_namespace(&lab).await?;
+    let refusal = admission::register(&lab, webhook, EXAMPLES).await?;
+    report.line("the API server asks the webhook about every object");
     apply_examples(&lab).await?;
     report.line(format!(
         "the examples are applied; lab and programs were ready after {}",
         spoken(clock.elapsed())
     ));
-    Ok(Stage { lab, programs })
+    Ok(Stage {
+        lab,
+        programs,
+        refusal,
+    })
+}
+
+async fn create_namespace(lab: &Lab) -> Result<()> {
+    let create = ["create", "namespace", EXAMPLES];
+    lab.kubectl().run(&create).await?.ok()?;
+    Ok(())
 }
 
 async fn apply_examples(lab: &Lab) -> Result<()> {
-    let namespace = format!(
-        r#"{{"apiVersion": "v1", "kind": "Namespace", "metadata": {{"name": "{EXAMPLES}"}}}}"#
-    );
-    let kubectl = lab.kubectl();
-    kubectl
-        .run_with_input(&["apply", "--filename", "-"], &namespace)
-        .await?
-        .ok()?;
     let folder = fixtures::repository().join("examples");
     let folder = folder
         .to_str()
         .context("the path of examples/ is not UTF-8")?;
-    kubectl
+    lab.kubectl()
         .in_namespace(EXAMPLES)
         .run(&["apply", "--filename", folder])
         .await?
@@ -107,6 +124,7 @@ async fn apply_examples(lab: &Lab) -> Result<()> {
 }
 
 fn guide(name: &LabName, stage: &Stage) -> Result<String> {
+    let refused = fixtures::repository().join(admission::REFUSED);
     let kubectl = stage.lab.kubectl_program();
     let folder = kubectl.parent().context("kubectl is in no folder")?;
     let mut text = format!(
@@ -119,13 +137,17 @@ Everything is up. In another terminal:
 Try
   kubectl --namespace {EXAMPLES} get agents-all          all kinds, with what each is doing and since when
   kubectl explain agentrun.spec                  every field, with its meaning
-  kubectl --namespace {EXAMPLES} patch agentrun add-health-endpoint --type=merge --patch '{{\"spec\":{{\"runtime\":{{\"type\":\"Job\"}}}}}}'
-                                                 a wrong value is refused, and the refusal says what is allowed
+  kubectl --namespace {EXAMPLES} apply --filename {}
+                                                 a run with three faults is refused; kubectl prints
+{}
+  kubectl --namespace {EXAMPLES} get events             the same refusal as an Event, for those who look later
 
 The programs answer at
 ",
         stage.lab.kubeconfig().display(),
         folder.display(),
+        refused.display(),
+        indented(&stage.refusal),
     );
     for Up { name, admin, .. } in &stage.programs {
         text.push_str(&format!(
@@ -140,4 +162,9 @@ The programs answer at
 Ctrl-C ends it and leaves nothing behind."
     ));
     Ok(text)
+}
+
+fn indented(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("      {line}\n"));
+    lines.collect()
 }

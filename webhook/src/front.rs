@@ -5,21 +5,25 @@ use std::time::Duration;
 
 use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
-use agents::events::{self, Reporter};
+use agents::api::rung::Rung;
+use agents::events::{self, Emitter, Reporter};
 use agents::kit::http::{Limits, Server, Transport};
 use agents::kit::program::{Error, Program, listen_on};
 use agents::kit::telemetry::Identity;
 use agents::kit::tls;
 use futures::TryFutureExt;
 use kube::Client;
+use tokio::sync::broadcast;
 use tokio::time::timeout;
 
 use crate::actor::{self, Actors};
 use crate::args::{Args, Cluster, Config};
+use crate::certificate;
 use crate::lookup::Lookup;
 use crate::metrics::Metrics;
 use crate::notices::Notices;
 use crate::policy::Policies;
+use crate::registration::{self, Warden};
 use crate::service::{Admission, Room, Side, service};
 
 const IDENTITY: Identity = Identity {
@@ -43,13 +47,31 @@ pub async fn run(args: Args) -> Result<(), Error> {
         cluster,
         stance,
         events,
+        registration,
         tls,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let reporter = Reporter::new(reporter::WEBHOOK, &instance);
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let listener = listen_on("admission", listen).await?;
+    let gate = program.readiness.gate("certificate");
+    let source = tls::Source::new(tls, gate, tls::Metrics::register(program.metrics()))
+        .seen_on(listener.local_addr().unwrap_or(listen));
     let side = match cluster {
-        Cluster::Follow => attach(&mut program, &connect().await?, events, reporter),
+        Cluster::Follow => {
+            let client = connect().await?;
+            let emitter = tell(&mut program, client.clone(), events, reporter);
+            let expected = (registration, stance.rung);
+            let notices = source.notices();
+            watch_over(
+                &mut program,
+                client.clone(),
+                emitter.clone(),
+                expected,
+                notices,
+            );
+            attach(&mut program, client, emitter)
+        }
         Cluster::Off => {
             tracing::warn!("Running without a cluster: nothing is looked up, no Event is written");
             Side::default()
@@ -63,10 +85,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         side,
         metrics,
     );
-    let certificate = program.readiness.gate("certificate");
-    let source = tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics()));
     let server = Server {
-        listener: listen_on("admission", listen).await?,
+        listener,
         transport: Transport::Tls(source.tls()),
         limits: Limits {
             connections,
@@ -101,22 +121,27 @@ async fn connect() -> Result<Client, Error> {
     }
 }
 
-/// What is written to the cluster beside the answers, each by a task of its own.
-fn attach(
+/// The emitter of Events, and the task that writes them.
+fn tell(
     program: &mut Program,
-    client: &Client,
+    client: Client,
     settings: events::Settings,
     reporter: Reporter,
-) -> Side {
+) -> Emitter {
     let config = events::Config::new(settings, reporter);
     let metrics = events::Metrics::register(program.metrics());
-    let (emitter, writer) = events::new(client.clone(), config, metrics);
+    let (emitter, writer) = events::new(client, config, metrics);
     program.tasks.support("events", |shutdown| async move {
         writer.run(shutdown.started()).await;
         Ok(())
     });
+    emitter
+}
+
+/// What is written to the cluster beside the answers.
+fn attach(program: &mut Program, client: Client, emitter: Emitter) -> Side {
     let metrics = actor::Metrics::register(program.metrics());
-    let (actors, scribe) = Actors::new(client.clone(), metrics);
+    let (actors, scribe) = Actors::new(client, metrics);
     program.tasks.support("actors", |shutdown| async move {
         scribe.run(shutdown.started()).await;
         Ok(())
@@ -125,4 +150,29 @@ fn attach(
         notices: Notices::new(emitter),
         actors,
     }
+}
+
+/// Looks at our own registration now and then, and tells of the certificate.
+fn watch_over(
+    program: &mut Program,
+    client: Client,
+    emitter: Emitter,
+    expected: (String, Rung),
+    notices: broadcast::Receiver<tls::Notice>,
+) {
+    let about = registration::regarding(&expected.0);
+    let metrics = registration::Metrics::register(program.metrics());
+    let warden = Warden::new(client, expected, emitter.clone(), metrics);
+    program
+        .tasks
+        .support("registration", |shutdown| async move {
+            warden.run(shutdown).await;
+            Ok(())
+        });
+    program
+        .tasks
+        .support("certificate events", |shutdown| async move {
+            certificate::report(notices, emitter, about, shutdown).await;
+            Ok(())
+        });
 }

@@ -5,10 +5,12 @@
 //! [`patch`], and [`notices`] tells the cluster about a refusal. What cannot be decided is a [`refusal`].
 //!
 //! [`policy`] and [`lookup`] are what decisions go by, [`actor`] keeps who deleted a Job, [`metrics`] is what is counted,
-//! [`args`] is what operators can set, and [`front`] puts it all together.
+//! [`registration`] looks at what the cluster was told about us, [`certificate`] tells of trouble with ours, [`args`] is
+//! what operators can set, and [`front`] puts it all together.
 
 pub mod actor;
 pub mod args;
+pub mod certificate;
 pub mod decide;
 pub mod decision;
 #[cfg(test)]
@@ -20,6 +22,7 @@ pub mod notices;
 pub mod patch;
 pub mod policy;
 pub mod refusal;
+pub mod registration;
 pub mod review;
 pub mod service;
 pub mod subject;

@@ -90,6 +90,17 @@ impl FieldPath {
                 Segment::Index(index) => value.get(index),
             })
     }
+
+    /// Whether this place is the other one or lies below it. A field and an entry of the same name are the same.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Segment, &Segment)| match (a, b) {
+            (Segment::Index(a), Segment::Index(b)) => a == b,
+            (Segment::Field(a) | Segment::Key(a), Segment::Field(b) | Segment::Key(b)) => a == b,
+            (Segment::Index(_), _) | (_, Segment::Index(_)) => false,
+        };
+        self.segments.len() >= other.segments.len()
+            && self.segments.iter().zip(&other.segments).all(same)
+    }
 }
 
 impl IntoIterator for FieldPath {
@@ -161,5 +172,30 @@ mod tests {
             Some(&json!(1))
         );
         assert_eq!(FieldPath::from(&steps.index(1)).find(&object), None);
+    }
+
+    #[test]
+    fn a_place_lies_within_itself_and_what_holds_it() {
+        let spec = Path::root("spec");
+        let steps = spec.field("steps");
+        let first = steps.index(0);
+        let name = FieldPath::from(&first.field("name"));
+        for around in [
+            &spec,
+            &steps,
+            &first,
+            &first.field("name"),
+            &first.key("name"),
+        ] {
+            assert!(name.is_within(&FieldPath::from(around)));
+        }
+        let second = steps.index(1);
+        for other in [
+            &second,
+            &first.field("kind"),
+            &first.field("name").field("x"),
+        ] {
+            assert!(!name.is_within(&FieldPath::from(other)));
+        }
     }
 }

@@ -14,6 +14,20 @@ closed_words! {
         TooManyFaults,
         /// A field that is needed is absent or blank.
         Required,
+        /// A value has another type than its field.
+        TypeMismatch,
+        /// A word is not one of those that the field knows.
+        NotSupported,
+        /// A text does not have the form that the field asks for.
+        PatternMismatch,
+        /// A text that must be a time is none.
+        InvalidTime,
+        /// A text is shorter than allowed.
+        TooShort,
+        /// A text is longer than allowed.
+        TooLong,
+        /// A list or map has more entries than allowed.
+        TooMany,
         /// A number lies outside its range.
         OutOfRange,
         /// A name does not have the form that Kubernetes asks for.
@@ -55,6 +69,8 @@ closed_words! {
         WorkflowStepDuplicate,
         /// An implementation contract has blank keys or half a mapping.
         InvalidContract,
+        /// A run has nothing to do.
+        NothingToDo,
         /// An implementation has no text.
         MissingText,
         /// A system prompt is given both inline and by reference.

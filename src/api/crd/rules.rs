@@ -1,15 +1,61 @@
-//! The rules on a status that the API server enforces itself, in CEL.
+//! The rules that the API server enforces itself, in CEL.
 //!
-//! They stand at the root of the schema, not under `status`, because a rule under `status` is skipped when a patch
-//! removes the whole status. Each compares with the stored object and lets pass what was already stored, so an old
-//! object that breaks a rule can still be changed elsewhere. Upper bounds that need `metadata.generation`, which CEL
-//! does not see, are the webhook's.
+//! Those on a status stand at the root of the schema, not under `status`, because a rule under `status` is skipped when
+//! a patch removes the whole status. Each compares with the stored object and lets pass what was already stored, so an
+//! old object that breaks a rule can still be changed elsewhere. Upper bounds that need `metadata.generation`, which CEL
+//! does not see, are the webhook's. `conform` has each rule again in Rust.
 
 use crate::api::kind::Kind;
 use crate::api::phase::{self, Phase};
+use crate::api::schema;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
 
-/// The rules of a kind.
+/// One rule in CEL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::api) enum Rule {
+    /// A run has something to do.
+    SomeWork,
+    /// A system prompt is text or a reference.
+    OneSystemPrompt,
+    /// `observedGeneration` never falls.
+    GenerationNeverFalls,
+    /// `startedAt` is written once.
+    StartedOnce,
+    /// `finishedAt` is written once.
+    FinishedOnce,
+    /// A run does not end before it starts.
+    EndsAfterStart,
+    /// A final phase stays.
+    FinalPhase,
+}
+
+impl Rule {
+    /// Every rule.
+    pub(in crate::api) const ALL: [Self; 7] = [
+        Self::SomeWork,
+        Self::OneSystemPrompt,
+        Self::GenerationNeverFalls,
+        Self::StartedOnce,
+        Self::FinishedOnce,
+        Self::EndsAfterStart,
+        Self::FinalPhase,
+    ];
+
+    /// The rule as a definition writes it.
+    pub(in crate::api) fn cel(self) -> String {
+        match self {
+            Self::SomeWork => schema::SOME_WORK.to_owned(),
+            Self::OneSystemPrompt => schema::ONE_SYSTEM_PROMPT.to_owned(),
+            Self::GenerationNeverFalls => never_falls().rule,
+            Self::StartedOnce => written_once("startedAt").rule,
+            Self::FinishedOnce => written_once("finishedAt").rule,
+            Self::EndsAfterStart => ends_after_start().rule,
+            Self::FinalPhase => final_phase().rule,
+        }
+    }
+}
+
+/// The rules on the status of a kind.
 pub(super) fn of(kind: Kind) -> Vec<ValidationRule> {
     let mut rules = vec![never_falls()];
     if phase::is_run(kind) {

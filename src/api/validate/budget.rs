@@ -1,9 +1,10 @@
 //! Budget: amounts that can be compared.
 
 use super::SPEC;
-use super::shared::check_quantity;
+use super::shared::{Quantity, check_quantity};
 use crate::api::cause::{Causes, Path, Reason, quoted};
 use crate::api::kinds::BudgetSpec;
+use serde_json::Value;
 
 pub(super) fn check(causes: &mut Causes, spec: &BudgetSpec) {
     let Some(limits) = &spec.limits else {
@@ -23,6 +24,19 @@ pub(super) fn check(causes: &mut Causes, spec: &BudgetSpec) {
         if let Some(amount) = amount {
             check_quantity(causes, &at.field(field), amount);
         }
+    }
+    for (field, amount) in &limits.extra {
+        check_other(causes, &at.field(field), amount);
+    }
+}
+
+/// What a resource of another name is counted in is not ours to say, only that it is not below zero.
+fn check_other(causes: &mut Causes, at: &Path<'_>, amount: &Value) {
+    let text = amount.as_str().and_then(|text| text.trim().parse().ok());
+    let below = amount.as_f64().is_some_and(|amount| amount < 0.0)
+        || text.is_some_and(|amount: Quantity| amount < Quantity::ZERO);
+    if below {
+        causes.add(at, Reason::OutOfRange, "is below zero; use 0 or more");
     }
 }
 
@@ -65,6 +79,14 @@ mod tests {
                     "spec.limits.cpu InvalidQuantity",
                     "spec.limits.memory OutOfRange",
                     "spec.limits.gpu InvalidQuantity",
+                ],
+            ),
+            (
+                "resources of other names",
+                json!({"limits": {"calls": "-5", "seats": -1, "runs": 3, "note": "-a"}}),
+                vec![
+                    "spec.limits.calls OutOfRange",
+                    "spec.limits.seats OutOfRange",
                 ],
             ),
         ] {

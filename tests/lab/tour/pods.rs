@@ -1,7 +1,7 @@
 //! The programs as pods, from images made of our own static binaries.
 
-use super::{Held, Up};
-use agents::api::contract::port;
+use super::{Held, Programs, Up, admission::Webhook};
+use agents::api::{contract::port, registration::Reach};
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::{Api, api::PostParams};
@@ -12,6 +12,7 @@ use support::{
         Lab,
         pki::{Authority, Subject},
     },
+    pods::is_ready,
     wait,
 };
 
@@ -27,7 +28,7 @@ const PROGRAMS: [(&str, &str, u16); 3] = [
 ];
 
 /// Brings the images in, starts the pods and waits until all are ready.
-pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Vec<Up>> {
+pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
     for image in own.product_images()? {
         lab.import(&image).await?;
     }
@@ -38,9 +39,8 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Vec<Up>> {
         .ok()?;
     let client = lab.client().await?;
     let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-    secrets
-        .create(&PostParams::default(), &tls_secret()?)
-        .await?;
+    let (secret, ca) = tls_secret()?;
+    secrets.create(&PostParams::default(), &secret).await?;
     let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
     let mut up = Vec::new();
     for (name, app, port) in PROGRAMS {
@@ -59,18 +59,14 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Vec<Up>> {
             _held: Held::Pod(relay),
         });
     }
-    Ok(up)
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|conditions| {
-        conditions
-            .iter()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    let reach = Reach::Service {
+        namespace: NAMESPACE.to_owned(),
+        name: "agents-webhook".to_owned(),
+        port: 443,
+    };
+    Ok(Programs {
+        up,
+        webhook: Webhook { reach, ca },
     })
 }
 
@@ -78,8 +74,8 @@ fn address(pod: &Pod) -> Option<String> {
     pod.status.as_ref()?.pod_ip.clone()
 }
 
-/// A throw-away certificate for the Service of the webhook.
-fn tls_secret() -> Result<Secret> {
+/// A throw-away certificate for the Service of the webhook, and the certificate of its issuer.
+fn tls_secret() -> Result<(Secret, Vec<u8>)> {
     let folder = tempfile::tempdir()?;
     let authority = Authority::make(folder.path())?;
     let host = format!("agents-webhook.{NAMESPACE}.svc");
@@ -102,5 +98,5 @@ fn tls_secret() -> Result<Secret> {
         ..Secret::default()
     };
     secret.metadata.name = Some("agents-webhook-tls".to_owned());
-    Ok(secret)
+    Ok((secret, fs::read(authority.certificate())?))
 }
