@@ -194,7 +194,8 @@ async fn a_registration_of_another_rung_is_counted_and_told_in_an_event() -> Res
             "Warning",
             "RegistrationAtFault",
             "Inspect",
-            "rung: validate.agents.proompteng.ai: in plain namespaces failurePolicy is Fail, but the rung audit means Ignore",
+            "rung: validate.agents.proompteng.ai: in labelled namespaces failurePolicy is Fail, but the rung audit means Ignore; \
+             rung: validate.agents.proompteng.ai: in plain namespaces failurePolicy is Fail, but the rung audit means Ignore",
         ]
     );
     remove(&here).await
