@@ -10,4 +10,5 @@ mod events;
 mod kit;
 mod lab;
 mod layers;
+mod packages;
 mod registration;

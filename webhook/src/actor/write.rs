@@ -114,7 +114,7 @@ impl Scribe {
 }
 
 /// The annotation, and the uid if it is known: the API server then refuses to write it on another run.
-fn change(deletion: &Deletion) -> Result<Value, serde_json::Error> {
+pub(super) fn change(deletion: &Deletion) -> Result<Value, serde_json::Error> {
     let record = serde_json::to_string(&deletion.record)?;
     let mut metadata = json!({ "annotations": { annotation::JOB_DELETED_BY: record } });
     if let Some(uid) = &deletion.uid {
@@ -125,9 +125,8 @@ fn change(deletion: &Deletion) -> Result<Value, serde_json::Error> {
 
 /// Whether trying again cannot help: the run is gone or another one, or we may not.
 fn is_final(error: &Error) -> bool {
-    match error {
-        Error::Api(status) => (400..500).contains(&status.code) && status.code != 429,
-        Error::SerdeError(_) => true,
-        _ => false,
+    if let Error::Api(status) = error {
+        return (400..500).contains(&status.code) && status.code != 429;
     }
+    matches!(error, Error::SerdeError(_))
 }
