@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
-use agents::events::{self, Reporter};
+use agents::events::{self, Emitter, Reporter};
 use agents::kit::http::{Limits, Server, Transport};
 use agents::kit::program::{Error, Program, listen_on};
 use agents::kit::telemetry::Identity;
@@ -16,10 +16,10 @@ use tokio::time::timeout;
 
 use crate::actor::{self, Actors};
 use crate::args::{Args, Cluster, Config};
-use crate::lookup::Lookup;
+use crate::lookup::{self, Lookup};
 use crate::metrics::Metrics;
 use crate::notices::Notices;
-use crate::policy::Policies;
+use crate::policy::{self, Herald};
 use crate::service::{Admission, Room, Side, service};
 
 const IDENTITY: Identity = Identity {
@@ -42,27 +42,35 @@ pub async fn run(args: Args) -> Result<(), Error> {
         reviews,
         cluster,
         stance,
+        policy,
+        lookup,
+        own,
         events,
         tls,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let reporter = Reporter::new(reporter::WEBHOOK, &instance);
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
-    let side = match cluster {
-        Cluster::Follow => attach(&mut program, &connect().await?, events, reporter),
+    let mut policies = load(&mut program, policy)?;
+    let (lookup, side) = match cluster {
+        Cluster::Follow => {
+            let client = connect().await?;
+            let lookup = follow(&mut program, client.clone(), &lookup);
+            let emitter = tell(&mut program, client.clone(), events, reporter);
+            let own = own.regarding(&instance, client.default_namespace());
+            policies = policies.told_by(Herald::new(emitter.clone(), own));
+            (lookup, attach(&mut program, client, emitter))
+        }
         Cluster::Off => {
             tracing::warn!("Running without a cluster: nothing is looked up, no Event is written");
-            Side::default()
+            (Lookup::empty(), Side::default())
         }
     };
     let metrics = Metrics::register(program.metrics());
-    let admission = Admission::new(
-        Policies::fixed(Default::default(), None),
-        Lookup::empty(),
-        stance,
-        side,
-        metrics,
-    );
+    let admission = Admission::new(policies.policies(), lookup, stance, side, metrics);
+    program.tasks.support("policy", |shutdown| {
+        policies.run(shutdown).map_err(Into::into)
+    });
     let certificate = program.readiness.gate("certificate");
     let source = tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics()));
     let server = Server {
@@ -101,22 +109,50 @@ async fn connect() -> Result<Client, Error> {
     }
 }
 
-/// What is written to the cluster beside the answers, each by a task of its own.
-fn attach(
+/// The policy from settings and files; a program that does not know what to allow must not answer.
+fn load(program: &mut Program, settings: policy::Settings) -> Result<policy::Source, Error> {
+    let gate = program.readiness.gate("policy");
+    let metrics = policy::Metrics::register(program.metrics());
+    let source = policy::Source::load(settings, metrics).map_err(|refused| Error::Start {
+        what: "put the policy in force",
+        source: refused.into(),
+    })?;
+    gate.open();
+    Ok(source)
+}
+
+/// The copy of what decisions look up, and the task that keeps it up to date.
+fn follow(program: &mut Program, client: Client, settings: &lookup::Settings) -> Lookup {
+    let gate = program.readiness.gate("caches");
+    let metrics = lookup::Metrics::register(program.metrics());
+    let (lookup, follower) = Lookup::following(client, settings, gate, metrics);
+    program.tasks.support("lookup", |shutdown| {
+        follower.run(shutdown).map_err(Into::into)
+    });
+    lookup
+}
+
+/// The emitter of Events, and the task that writes them.
+fn tell(
     program: &mut Program,
-    client: &Client,
+    client: Client,
     settings: events::Settings,
     reporter: Reporter,
-) -> Side {
+) -> Emitter {
     let config = events::Config::new(settings, reporter);
     let metrics = events::Metrics::register(program.metrics());
-    let (emitter, writer) = events::new(client.clone(), config, metrics);
+    let (emitter, writer) = events::new(client, config, metrics);
     program.tasks.support("events", |shutdown| async move {
         writer.run(shutdown.started()).await;
         Ok(())
     });
+    emitter
+}
+
+/// What is written to the cluster beside the answers.
+fn attach(program: &mut Program, client: Client, emitter: Emitter) -> Side {
     let metrics = actor::Metrics::register(program.metrics());
-    let (actors, scribe) = Actors::new(client.clone(), metrics);
+    let (actors, scribe) = Actors::new(client, metrics);
     program.tasks.support("actors", |shutdown| async move {
         scribe.run(shutdown.started()).await;
         Ok(())
