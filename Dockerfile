@@ -1,4 +1,5 @@
 # One small image per program: `docker build --target agents-webhook .`
+# Any Rust from the manifest's rust-version on builds it; this is the one it is tested with.
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src

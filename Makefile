@@ -6,6 +6,11 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 PACKAGES := agents agents-webhook agents-sidecar agents-tests
 
+# cargo-deny is built once, beside the programs of the lab.
+DENY_VERSION := 0.20.2
+DENY_FOLDER := $(or $(LAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agents-lab)/cargo-deny-$(DENY_VERSION)
+DENY := $(DENY_FOLDER)/bin/cargo-deny
+
 # Where the C library can be linked statically, every build is static: what is tested is what the lab's images hold.
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 ifneq ($(wildcard $(shell cc -print-file-name=libc.a 2>/dev/null)),)
@@ -16,7 +21,7 @@ LAB := cargo run --quiet --package agents-tests --bin lab --
 
 .PHONY: help
 help: ## Show this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 .PHONY: run
 run: ## Start a real Kubernetes with everything in it, say what to try, stay until Ctrl-C
@@ -28,8 +33,10 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@echo '==> Building the lab program'
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
-	@echo '==> Building Kubernetes in the background, while the sources are linted and compiled'
-	@$(LAB) build >/dev/null & tools=$$!; $(MAKE) lint && cargo test --no-run && cargo build --bins && wait $$tools
+	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
+	@$(LAB) build >/dev/null & tools=$$!; $(MAKE) '$(DENY)' & deny=$$!; \
+		$(MAKE) lint-sources && cargo test --no-run && cargo build --bins && wait $$tools && wait $$deny
+	@$(MAKE) deny
 	@echo '==> Running the tests'
 	@cargo test --no-fail-fast 2>&1 | tee target/test.log && failed=0 || failed=1; $(MAKE) counts && exit $$failed
 
@@ -39,7 +46,10 @@ counts: # How the last `make test` went; fails if a test was left out that tests
 	@awk '/^test result:/ { passed += $$4; failed += $$6 } END { printf "%d passed, %d failed\n", passed, failed }' target/test.log
 
 .PHONY: lint
-lint: ## Format, clippy, every package alone, generated files, licences
+lint: lint-sources deny ## Format, clippy, every package alone, licences and what else is linked
+
+.PHONY: lint-sources
+lint-sources:
 	@echo '==> Format' && cargo fmt --all --check
 	@echo '==> Clippy' && cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	@echo '==> Every package alone' && for package in $(PACKAGES); do echo "    $$package" && cargo check --quiet --package $$package; done
@@ -51,9 +61,24 @@ generate: ## Write crds/ and the generated documents from the sources
 	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents::
 
 .PHONY: deny
-deny: ## Licences, sources and banned crates of everything that is linked
-	@command -v cargo-deny >/dev/null || cargo install --quiet --locked cargo-deny@0.20.2
-	@cargo deny check bans licenses sources
+deny: $(DENY) ## Licences, sources, banned crates and known faults of everything that is linked
+	@echo '==> What is linked'
+	@'$(DENY)' --log-level error check bans licenses sources
+	@if timeout 120 '$(DENY)' --log-level error fetch db 2>/dev/null; then '$(DENY)' --log-level error check advisories; \
+		else $(LAB) left-out --note deny::advisories 'the database of known faults could not be fetched'; fi
+
+# Without optimisation: it runs for seconds and is built on every fresh machine.
+$(DENY):
+	@env -u CARGO_BUILD_TARGET -u RUSTFLAGS cargo install --quiet --locked --debug --root '$(DENY_FOLDER)' cargo-deny@$(DENY_VERSION)
+
+.PHONY: bench
+bench: ## Measure what one unit of work costs; prints tables for docs/performance.md
+	@cargo bench --quiet --package agents-bench --bench units
+
+.PHONY: bench-webhook
+bench-webhook: ## Measure the release build of the webhook over TLS; prints a table and whether each bar is met
+	@cargo build --quiet --release --package agents-webhook
+	@cargo bench --quiet --package agents-bench --bench webhook
 
 .PHONY: clean
 clean: ## Stop every lab and remove what was built (the cache of the Kubernetes programs stays)

@@ -3,6 +3,7 @@
 //! Parses and dispatches; what a command does is in a module of its own.
 
 pub mod crds;
+pub mod webhook_configuration;
 
 use crate::controller;
 use crate::kit::{exit::Exit, program};
@@ -28,18 +29,26 @@ enum Command {
         #[arg(long)]
         output: Option<PathBuf>,
     },
+    /// Print the webhook configurations of a rung, to look at or to apply.
+    WebhookConfiguration(webhook_configuration::Args),
 }
 
 /// Carries out what the command line asks for.
 pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Controller(args) => program::block_on(controller::run(args)),
-        Command::Crds { output } => match crds::run(output.as_deref()) {
-            Ok(()) => Exit::Done.into(),
-            Err(error) => {
-                program::explain(&error);
-                Exit::Failed.into()
-            }
-        },
+        Command::Crds { output } => told(crds::run(output.as_deref())),
+        Command::WebhookConfiguration(args) => told(webhook_configuration::run(args)),
+    }
+}
+
+/// What the shell is told about a command that did its work or says why not.
+fn told<E: std::error::Error>(result: Result<(), E>) -> ExitCode {
+    match result {
+        Ok(()) => Exit::Done.into(),
+        Err(error) => {
+            program::explain(&error);
+            Exit::Failed.into()
+        }
     }
 }

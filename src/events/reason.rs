@@ -39,6 +39,8 @@ closed_words! {
         Schedule,
         /// Changed files were taken over.
         Reload,
+        /// What the cluster was told about a program was looked at.
+        Inspect,
     }
 }
 
@@ -177,6 +179,9 @@ catalogue! {
     CertificateExpiring: Warning, Reload;
     /// A changed policy file could not be used; the old policy stays.
     PolicyRejected: Warning, Reload;
+
+    /// The webhook configurations in the cluster could lock it, or are not what the rung means.
+    RegistrationAtFault: Warning, Inspect;
 }
 
 impl From<Class> for Reason {

@@ -7,7 +7,7 @@ use super::{
     config::{Invalid, Reader, Setting, Settings},
     tasks::Grace,
     telemetry::{LogSettings, OtlpSettings},
-    tls::Files,
+    tls::{ClientMode, Files, Options},
 };
 
 /// What every program can be told.
@@ -110,28 +110,64 @@ fn read_grace(reader: &mut Reader<'_>, linger: &'static str) -> Result<Grace, In
     })
 }
 
-impl Settings for Files {
+impl Settings for Options {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         reader.heading("TLS");
-        let certificate = reader.value(
-            Setting::<PathBuf>::new(
-                "AGENTS_TLS_CERTIFICATE_FILE",
-                "Certificate and chain in PEM; a change is picked up without a restart",
-            )
-            .or("/etc/agents/tls/tls.crt"),
-        );
-        let key = reader.value(
-            Setting::<PathBuf>::new("AGENTS_TLS_KEY_FILE", "Private key in PEM")
-                .or("/etc/agents/tls/tls.key"),
-        );
-        let client_ca = reader.optional(Setting::<PathBuf>::new(
-            "AGENTS_TLS_CLIENT_CA_FILE",
-            "Who may issue client certificates, in PEM; if set, a client must have one",
+        let files = read_files(reader);
+        let names = reader.optional(Setting::<Vec<String>>::new(
+            "AGENTS_TLS_SERVER_NAMES",
+            "Names that a certificate must have before it is used, such as agents-webhook.agents.svc",
         ));
+        let clients = reader.optional(Setting::<ClientMode>::new(
+            CLIENT_MODE,
+            "Whether clients are asked for a certificate: not at all, to count who comes, or to keep out who has none; \
+             if not set, require where AGENTS_TLS_CLIENT_CA_FILE is set and off elsewhere",
+        ));
+        let (files, clients) = (files?, clients?);
+        let known = files.client_ca.is_some();
+        let clients = match clients {
+            Some(ClientMode::Require) if !known => {
+                let complaint = "`require` needs AGENTS_TLS_CLIENT_CA_FILE, or nobody could get in";
+                return Err(reader.contradiction(CLIENT_MODE, complaint));
+            }
+            Some(mode) => mode,
+            None if known => ClientMode::Require,
+            None => ClientMode::Off,
+        };
         Ok(Self {
-            certificate: certificate?,
-            key: key?,
-            client_ca: client_ca?,
+            files,
+            names: names?.unwrap_or_default(),
+            clients,
         })
     }
+}
+
+const CLIENT_MODE: &str = "AGENTS_TLS_CLIENT_MODE";
+
+fn read_files(reader: &mut Reader<'_>) -> Result<Files, Invalid> {
+    let certificate = reader.value(
+        Setting::<PathBuf>::new(
+            "AGENTS_TLS_CERTIFICATE_FILE",
+            "Certificate and chain in PEM; a change is picked up without a restart",
+        )
+        .or("/etc/agents/tls/tls.crt"),
+    );
+    let key = reader.value(
+        Setting::<PathBuf>::new("AGENTS_TLS_KEY_FILE", "Private key in PEM")
+            .or("/etc/agents/tls/tls.key"),
+    );
+    let ca = reader.optional(Setting::<PathBuf>::new(
+        "AGENTS_TLS_CA_FILE",
+        "Who must have issued the certificate, in PEM, such as ca.crt beside it; not looked at if not set",
+    ));
+    let client_ca = reader.optional(Setting::<PathBuf>::new(
+        "AGENTS_TLS_CLIENT_CA_FILE",
+        "Who may issue client certificates, in PEM",
+    ));
+    Ok(Files {
+        certificate: certificate?,
+        key: key?,
+        ca: ca?,
+        client_ca: client_ca?,
+    })
 }

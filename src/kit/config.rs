@@ -176,6 +176,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Refuses a setting that is good by itself but does not go with another.
+    pub fn contradiction(&mut self, variable: &'static str, complaint: &str) -> Invalid {
+        self.refuse(Problem {
+            source: variable.to_owned(),
+            complaint: complaint.to_owned(),
+        })
+    }
+
     fn refuse(&mut self, problem: Problem) -> Invalid {
         self.problems.push(problem);
         Invalid(())

@@ -1,20 +1,26 @@
 //! TLS for servers: a certificate source that follows its files, and the configuration that is current.
 //!
-//! Files are polled and compared by content, because a mounted Secret is swapped by a symlink and a lost file event
-//! would be a lost renewal. A new pair is checked before it is used; a bad one leaves the old one in place. Each
-//! connection takes the configuration that is current when it comes, so a reload never touches a handshake.
+//! Files are watched, and polled and compared by content besides, because a mounted Secret is swapped by a symlink and a
+//! lost file event would be a lost renewal. A new pair is checked before it is used; a bad one leaves the old one in
+//! place. Each connection takes the configuration that is current when it comes, so a reload never touches a handshake.
 
+mod clients;
 mod material;
 mod metrics;
 mod source;
+mod watch;
+mod wire;
 
 use std::{io, path::PathBuf, sync::Arc};
 
 use arc_swap::ArcSwapOption;
+use jiff::Timestamp;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
+use clients::Census;
+pub use clients::ClientMode;
 pub use material::Refused;
 pub use metrics::Metrics;
 pub use source::Source;
@@ -26,29 +32,90 @@ pub struct Files {
     pub certificate: PathBuf,
     /// Its private key, in PEM.
     pub key: PathBuf,
-    /// Certificates of those who may issue client certificates; if set, a client must have one.
+    /// Who must have issued the certificate, in PEM; if not set, that is not looked at.
+    pub ca: Option<PathBuf>,
+    /// Certificates of those who may issue client certificates, in PEM.
     pub client_ca: Option<PathBuf>,
 }
 
+/// What a server wants of its TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where certificates come from.
+    pub files: Files,
+    /// Names that a certificate must have before it is used.
+    pub names: Vec<String>,
+    /// What is asked of clients.
+    pub clients: ClientMode,
+}
+
+/// Something about a certificate that people should hear of. Those who listen too slowly miss the oldest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A new pair is in use.
+    InUse {
+        /// Until when it holds.
+        not_after: Timestamp,
+    },
+    /// Changed files could not be used.
+    Refused {
+        /// What is wrong with them.
+        reason: Refused,
+        /// Whether there is an earlier pair that stays in use.
+        kept: bool,
+    },
+    /// The certificate in use ends soon and no new one has come.
+    Expiring {
+        /// When.
+        not_after: Timestamp,
+    },
+    /// The certificate in use has ended.
+    Expired {
+        /// When.
+        not_after: Timestamp,
+    },
+}
+
 /// The current TLS configuration of a server; none until the first good pair was read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ServerTls {
-    current: Arc<ArcSwapOption<ServerConfig>>,
+    current: Arc<ArcSwapOption<Current>>,
+    metrics: Metrics,
+}
+
+/// What one connection needs.
+#[derive(Debug)]
+struct Current {
+    config: Arc<ServerConfig>,
+    census: Census,
 }
 
 impl ServerTls {
+    fn new(metrics: Metrics) -> Self {
+        Self {
+            current: Arc::default(),
+            metrics,
+        }
+    }
+
     /// Shakes hands with a client.
     pub async fn accept<T>(&self, stream: T) -> io::Result<TlsStream<T>>
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        let Some(config) = self.current.load_full() else {
+        let Some(current) = self.current.load_full() else {
             return Err(io::Error::other("there is no certificate yet"));
         };
-        TlsAcceptor::from(config).accept(stream).await
+        let acceptor = TlsAcceptor::from(Arc::clone(&current.config));
+        let stream = acceptor.accept(stream).await?;
+        let (_, session) = stream.get_ref();
+        if let Some(client) = current.census.look(session.peer_certificates()) {
+            self.metrics.met(client);
+        }
+        Ok(stream)
     }
 
-    fn replace(&self, config: Arc<ServerConfig>) {
-        self.current.store(Some(config));
+    fn replace(&self, current: Current) {
+        self.current.store(Some(Arc::new(current)));
     }
 }

@@ -1,8 +1,23 @@
 //! Documents that are made from the sources: `make generate` writes them, and here they are compared.
 
+mod webhook;
+
 use agents::kit::config::{Settings, describe};
 use std::{env, fs};
 use support::fixtures::repository;
+
+/// Writes a document if asked to, and compares it in any case.
+fn bind(file: &str, wanted: &str) {
+    let path = repository().join(file);
+    if env::var_os("GENERATE").is_some() {
+        fs::write(&path, wanted).unwrap();
+    }
+    let stored = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        stored == wanted,
+        "{file} is out of date: run `make generate`"
+    );
+}
 
 /// Where each program's settings are shown, in the order of the document.
 fn configuration() -> String {
@@ -24,15 +39,5 @@ fn section<S: Settings>(program: &str) -> String {
 
 #[test]
 fn the_configuration_document_shows_every_setting() {
-    let path = repository().join("docs/configuration.md");
-    let wanted = configuration();
-    if env::var_os("GENERATE").is_some() {
-        fs::write(&path, &wanted).unwrap();
-    }
-    let stored = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        stored == wanted,
-        "{} is out of date: run `make generate`",
-        path.display()
-    );
+    bind("docs/configuration.md", &configuration());
 }

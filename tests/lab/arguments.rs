@@ -14,9 +14,12 @@ pub(crate) struct Arguments {
 
 const ENVIRONMENT: &str = "\
 Environment:
-  LAB_CACHE                 folder of built programs (default ~/.cache/agents-lab)
-  LAB_STATE                 folder of running labs (default $XDG_RUNTIME_DIR/agents-lab or /tmp/agents-lab-<uid>)
-  KUBEBUILDER_ASSETS        folder with etcd, kube-apiserver and kubectl to use instead of building them";
+  LAB_CACHE                   folder of built programs (default $XDG_CACHE_HOME/agents-lab or ~/.cache/agents-lab)
+  LAB_STATE                   folder of running labs (default $XDG_RUNTIME_DIR/agents-lab or /tmp/agents-lab-<uid>)
+  KUBEBUILDER_ASSETS          folder with etcd, kube-apiserver and kubectl to use instead of building them
+  LAB_REUSE=NAME              tests use this running lab instead of starting one
+  LAB_USE_EXISTING_CLUSTER=1  tests use the cluster of KUBECONFIG, in namespaces of their own; `up` starts nothing
+  LAB_REQUIRE_TIER2=1         a test that needs pods fails where none can run, instead of being left out";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -66,6 +69,9 @@ pub(crate) enum Command {
         /// Before a run: forget what earlier ones left out
         #[arg(long)]
         forget: bool,
+        /// Note one that could not run here, and why
+        #[arg(long, num_args = 2, value_names = ["TEST", "REASON"], conflicts_with = "forget")]
+        note: Option<Vec<String>>,
     },
     #[command(subcommand, hide = true)]
     Stage(Stage),

@@ -47,8 +47,11 @@ pub(crate) async fn run(command: Command) -> Result<()> {
         Command::Build { tools } => build_tools(&tools).await,
         Command::Kubectl(passed) => kubectl(&passed).await,
         Command::Exec(passed) => exec(&passed).await,
-        Command::LeftOut { forget: true } => left_out::forget(),
-        Command::LeftOut { forget: false } => left_out::summary(),
+        Command::LeftOut { forget: true, .. } => left_out::forget(),
+        Command::LeftOut { note, .. } => match note.as_deref() {
+            Some([test, reason]) => left_out::note(test, reason),
+            Some(_) | None => left_out::summary(),
+        },
         Command::Stage(other) => stage(&other),
     }
 }

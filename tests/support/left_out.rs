@@ -2,19 +2,18 @@
 //!
 //! `tests/left-out.txt` holds the agreed names, one per line; lines that begin with `#` are comments.
 
+use crate::fixtures::repository;
 use anyhow::{Context, Result, bail};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 /// Where the names of left-out tests are collected.
 pub fn file() -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let workspace = tests.parent().unwrap_or(tests);
-    workspace.join("target/left-out-tests.txt")
+    repository().join("target/left-out-tests.txt")
 }
 
 /// Notes that a test was left out, and why.

@@ -12,6 +12,8 @@ pub mod lab;
 pub mod left_out;
 pub mod metrics;
 mod namespace;
+pub mod pods;
+pub mod ports;
 pub mod wait;
 
 pub use namespace::{Namespace, namespace, namespace_in};

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use agents::{
-    api::{contract::port, rung::Rung},
+    api::{contract::port, registration::DEFAULT_NAME, rung::Rung},
     events,
     kit::{
         args::{Common, Defaults, any_address},
         config::{Flags, Invalid, Reader, Setting, Settings, Value, one_of},
-        tls::Files,
+        tls::Options,
     },
 };
 
@@ -42,8 +42,10 @@ pub struct Config {
     pub own: Own,
     /// How Events are emitted.
     pub events: events::Settings,
-    /// Certificate and key.
-    pub tls: Files,
+    /// Name of our webhook configurations in the cluster.
+    pub registration: String,
+    /// Certificate, key, and what is asked of clients.
+    pub tls: Options,
 }
 
 /// Whether there is a cluster to look things up in and to write to.
@@ -112,8 +114,15 @@ impl Settings for Config {
         let policy = policy::Settings::read(reader);
         let lookup = lookup::Settings::read(reader);
         let own = Own::read(reader);
+        let registration = reader.value(
+            Setting::<String>::new(
+                "AGENTS_WEBHOOK_CONFIGURATION_NAME",
+                "Name of our webhook configurations in the cluster, which are looked at now and then",
+            )
+            .or(DEFAULT_NAME),
+        );
         let events = events::Settings::read(reader);
-        let tls = Files::read(reader);
+        let tls = Options::read(reader);
         let common = Common::read(
             reader,
             Defaults {
@@ -133,6 +142,7 @@ impl Settings for Config {
             lookup: lookup?,
             own: own?,
             events: events?,
+            registration: registration?,
             tls: tls?,
         })
     }

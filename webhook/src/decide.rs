@@ -43,11 +43,6 @@ impl Stance {
         };
         mode.min(most)
     }
-
-    /// Whether objects are changed: users notice it, so not on the lowest rung.
-    fn mends(&self) -> bool {
-        self.rung.warns()
-    }
 }
 
 /// Everything that a decision depends on beside the review.

@@ -8,7 +8,7 @@ mod tests;
 mod words;
 
 pub use reply::{Reply, Status};
-pub use words::message;
+pub use words::note;
 
 use agents::api::cause::Cause;
 use agents::api::policy::{self, Mode};

@@ -101,6 +101,11 @@ pub(crate) fn status_review(new: &Value, old: &Value) -> Value {
 
 /// A webhook on a rung with a policy.
 pub(crate) fn webhook(rung: Rung, policy: Value) -> Admission {
+    webhook_with(rung, policy, Metrics::default())
+}
+
+/// The same, counted here.
+pub(crate) fn webhook_with(rung: Rung, policy: Value, metrics: Metrics) -> Admission {
     let policy: Policy = serde_json::from_value(policy).unwrap();
     let stance = Stance {
         rung,
@@ -111,7 +116,7 @@ pub(crate) fn webhook(rung: Rung, policy: Value) -> Admission {
         Lookup::empty(),
         stance,
         Side::default(),
-        Metrics::default(),
+        metrics,
     )
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
+use agents::api::rung::Rung;
 use agents::events::{self, Emitter, Reporter};
 use agents::kit::http::{Limits, Server, Transport};
 use agents::kit::program::{Error, Program, listen_on};
@@ -12,14 +13,17 @@ use agents::kit::telemetry::Identity;
 use agents::kit::tls;
 use futures::TryFutureExt;
 use kube::Client;
+use tokio::sync::broadcast;
 use tokio::time::timeout;
 
 use crate::actor::{self, Actors};
 use crate::args::{Args, Cluster, Config};
+use crate::certificate;
 use crate::lookup::{self, Lookup};
 use crate::metrics::Metrics;
 use crate::notices::Notices;
 use crate::policy::{self, Herald};
+use crate::registration::{self, Warden};
 use crate::service::{Admission, Room, Side, service};
 
 const IDENTITY: Identity = Identity {
@@ -46,12 +50,17 @@ pub async fn run(args: Args) -> Result<(), Error> {
         lookup,
         own,
         events,
+        registration,
         tls,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let reporter = Reporter::new(reporter::WEBHOOK, &instance);
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let mut policies = load(&mut program, policy)?;
+    let listener = listen_on("admission", listen).await?;
+    let gate = program.readiness.gate("certificate");
+    let source = tls::Source::new(tls, gate, tls::Metrics::register(program.metrics()))
+        .seen_on(listener.local_addr().unwrap_or(listen));
     let (lookup, side) = match cluster {
         Cluster::Follow => {
             let client = connect().await?;
@@ -59,6 +68,15 @@ pub async fn run(args: Args) -> Result<(), Error> {
             let emitter = tell(&mut program, client.clone(), events, reporter);
             let own = own.regarding(&instance, client.default_namespace());
             policies = policies.told_by(Herald::new(emitter.clone(), own));
+            let expected = (registration, stance.rung);
+            let notices = source.notices();
+            watch_over(
+                &mut program,
+                client.clone(),
+                emitter.clone(),
+                expected,
+                notices,
+            );
             (lookup, attach(&mut program, client, emitter))
         }
         Cluster::Off => {
@@ -71,10 +89,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
     program.tasks.support("policy", |shutdown| {
         policies.run(shutdown).map_err(Into::into)
     });
-    let certificate = program.readiness.gate("certificate");
-    let source = tls::Source::new(tls, certificate, tls::Metrics::register(program.metrics()));
     let server = Server {
-        listener: listen_on("admission", listen).await?,
+        listener,
         transport: Transport::Tls(source.tls()),
         limits: Limits {
             connections,
@@ -161,4 +177,29 @@ fn attach(program: &mut Program, client: Client, emitter: Emitter) -> Side {
         notices: Notices::new(emitter),
         actors,
     }
+}
+
+/// Looks at our own registration now and then, and tells of the certificate.
+fn watch_over(
+    program: &mut Program,
+    client: Client,
+    emitter: Emitter,
+    expected: (String, Rung),
+    notices: broadcast::Receiver<tls::Notice>,
+) {
+    let about = registration::regarding(&expected.0);
+    let metrics = registration::Metrics::register(program.metrics());
+    let warden = Warden::new(client, expected, emitter.clone(), metrics);
+    program
+        .tasks
+        .support("registration", |shutdown| async move {
+            warden.run(shutdown).await;
+            Ok(())
+        });
+    program
+        .tasks
+        .support("certificate events", |shutdown| async move {
+            certificate::report(notices, emitter, about, shutdown).await;
+            Ok(())
+        });
 }

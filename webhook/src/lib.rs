@@ -6,9 +6,12 @@
 //!
 //! [`policy`] and [`lookup`] are what decisions go by, [`actor`] keeps who deleted a Job, [`metrics`] is what is counted,
 //! [`args`] is what operators can set, [`own`] is the program's own pod, and [`front`] puts it all together.
+//! [`registration`] looks at what the cluster was told about us, [`certificate`] tells of trouble with ours, [`args`] is
+//! what operators can set, and [`front`] puts it all together.
 
 pub mod actor;
 pub mod args;
+pub mod certificate;
 pub mod decide;
 pub mod decision;
 #[cfg(test)]
@@ -21,6 +24,7 @@ pub mod own;
 pub mod patch;
 pub mod policy;
 pub mod refusal;
+pub mod registration;
 pub mod review;
 pub mod service;
 pub mod subject;

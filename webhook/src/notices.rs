@@ -3,9 +3,10 @@
 //! Handed to the emitter, which limits, sanitises and writes them in its own time.
 
 use agents::api::cause;
+use agents::api::policy::Mode;
 use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
 
-use crate::decision::{Decision, Rule, message};
+use crate::decision::{Decision, Finding, Rule, note};
 use crate::subject::{Subject, Target};
 
 /// Tells people in the cluster what was refused.
@@ -28,7 +29,7 @@ impl Notices {
         let Some(emitter) = self.emitter.as_ref().filter(|_| decision.is_refusal()) else {
             return;
         };
-        let note = Note::new(message(decision.refusing()));
+        let note = Note::new(note(decision.refusing()));
         let occurrence = Occurrence::new(regarding(subject), reason(decision), note);
         emitter.emit(Effect::of_request(subject.dry_run()), occurrence);
     }
@@ -49,8 +50,11 @@ fn regarding(subject: &Subject<'_>) -> Regarding {
 
 /// The reason of the Event: that of the gravest rule, or the word of the only fault if it has one of its own.
 fn reason(decision: &Decision) -> Reason {
-    let findings = &decision.findings;
-    let broken = |wanted: fn(&Rule) -> bool| findings.iter().any(|finding| wanted(&finding.rule));
+    let refuses = |finding: &&Finding| finding.mode == Mode::Enforce;
+    let broken = |wanted: fn(&Rule) -> bool| {
+        let mut findings = decision.findings.iter().filter(refuses);
+        findings.any(|finding| wanted(&finding.rule))
+    };
     if broken(|rule| matches!(rule, Rule::JobDelete)) {
         return Reason::JobDeleteRefused;
     }
@@ -67,5 +71,75 @@ fn reason(decision: &Decision) -> Reason {
         Reason::UnsupportedRuntime
     } else {
         Reason::InvalidSpec
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agents::api::cause::{Cause, Path};
+    use agents::api::policy;
+    use agents::api::status::StatusRule;
+
+    use super::*;
+
+    #[test]
+    fn the_reason_of_an_event_is_that_of_the_gravest_rule() {
+        use cause::Reason as Fault;
+        let denied = Rule::Policy(policy::Rule::DeniedImages);
+        let status = Rule::Status(StatusRule::StartedAt);
+        for (findings, expected) in [
+            (
+                vec![(Rule::Spec, Mode::Enforce, Fault::Required)],
+                Reason::InvalidSpec,
+            ),
+            (
+                vec![(denied, Mode::Enforce, Fault::ImageBlocked)],
+                Reason::PolicyDenied,
+            ),
+            (
+                vec![
+                    (denied, Mode::Enforce, Fault::ImageBlocked),
+                    (Rule::Spec, Mode::Enforce, Fault::Required),
+                ],
+                Reason::InvalidSpec,
+            ),
+            (
+                vec![
+                    (Rule::Spec, Mode::Audit, Fault::Required),
+                    (denied, Mode::Enforce, Fault::ImageBlocked),
+                ],
+                Reason::PolicyDenied,
+            ),
+            (
+                vec![(Rule::Spec, Mode::Enforce, Fault::SpecImmutableViolation)],
+                Reason::SpecImmutableViolation,
+            ),
+            (
+                vec![(Rule::Spec, Mode::Enforce, Fault::UnsupportedRuntime)],
+                Reason::UnsupportedRuntime,
+            ),
+            (
+                vec![
+                    (Rule::Spec, Mode::Enforce, Fault::UnsupportedRuntime),
+                    (Rule::Spec, Mode::Enforce, Fault::Required),
+                ],
+                Reason::InvalidSpec,
+            ),
+            (
+                vec![(status, Mode::Enforce, Fault::StartedAtChanged)],
+                Reason::StatusContractViolated,
+            ),
+            (
+                vec![(Rule::JobDelete, Mode::Enforce, Fault::OutcomeNotRecorded)],
+                Reason::JobDeleteRefused,
+            ),
+        ] {
+            let mut decision = Decision::default();
+            for (rule, mode, fault) in findings {
+                let cause = Cause::new(&Path::root("spec"), fault, "x");
+                decision.find(rule, mode, Some(cause));
+            }
+            assert_eq!(reason(&decision), expected);
+        }
     }
 }

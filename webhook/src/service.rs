@@ -5,6 +5,7 @@
 
 mod answer;
 mod budget;
+mod sampler;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -82,6 +83,10 @@ where
     B::Error: Into<BoxError>,
 {
     let refuse = |refusal: &Refusal| admission.refuse(Some(door), "", refusal);
+    let limit = BODY_LIMIT;
+    if usize::try_from(body.size_hint().lower()).is_ok_and(|declared| declared > limit) {
+        return refuse(&Refusal::TooLarge { limit });
+    }
     let _in_flight = admission.metrics().begin();
     let started = Instant::now();
     let place = match timeout_at(budget.deadline, room.enter(&body)).await {

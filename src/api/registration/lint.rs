@@ -205,10 +205,7 @@ fn namespaces(hook: &Hook, say: Say<'_>) {
                 selector::selects(hook.namespaces.as_ref(), &labels)
             })
     };
-    let reached: Vec<_> = EXEMPT_NAMESPACES
-        .into_iter()
-        .filter(|name| selected(&name))
-        .collect();
+    let reached: Vec<_> = EXEMPT_NAMESPACES.into_iter().filter(selected).collect();
     if !reached.is_empty() {
         let reached = reached.join(", ");
         say(

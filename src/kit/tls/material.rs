@@ -1,23 +1,37 @@
 //! From the bytes of the files to a TLS configuration, or a sentence on what is wrong with them. Reads nothing.
 
+mod identity;
+
 use std::{path::PathBuf, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    server::{WebPkiClientVerifier, danger::ClientCertVerifier},
     sign::{CertifiedKey, SingleCertAndKey},
     version::{TLS12, TLS13},
 };
 use x509_parser::{parse_x509_certificate, prelude::Validity};
+
+use super::{
+    Current,
+    clients::{self, ClientMode},
+};
+
+/// What a pair must satisfy besides being one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Demands {
+    pub(super) names: Vec<String>,
+    pub(super) clients: ClientMode,
+}
 
 /// The content of the files.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Material {
     pub(super) certificate: Vec<u8>,
     pub(super) key: Vec<u8>,
+    pub(super) ca: Option<Vec<u8>>,
     pub(super) client_ca: Option<Vec<u8>>,
 }
 
@@ -56,6 +70,26 @@ pub enum Refused {
         /// When it will be.
         not_before: Timestamp,
     },
+    /// The certificate is for someone else.
+    #[error("the certificate is not for {name}; it is for {}", shown(has))]
+    Name {
+        /// The name that it should have.
+        name: String,
+        /// The names that it has.
+        has: Vec<String>,
+    },
+    /// The certificate was not issued by the authority that clients trust.
+    #[error("the certificate does not lead to the CA file: {reason}")]
+    Chain {
+        /// Where the chain breaks.
+        reason: String,
+    },
+    /// The file of the authority is of no use.
+    #[error("the CA file has no usable PEM certificate: {reason}")]
+    Ca {
+        /// What is wrong.
+        reason: String,
+    },
     /// The file of client authorities is of no use.
     #[error("the client CA file has no usable PEM certificate: {reason}")]
     ClientCa {
@@ -64,21 +98,79 @@ pub enum Refused {
     },
 }
 
-/// A configuration that can be served with, and until when.
+/// Most names in a sentence.
+const SHOWN_NAMES: usize = 5;
+
+fn shown(names: &[String]) -> String {
+    match names.len() {
+        0 => "nobody".to_owned(),
+        count if count > SHOWN_NAMES => format!("{} and more", names[..SHOWN_NAMES].join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+/// A configuration that can be served with, and for how long.
 pub(super) struct Checked {
-    pub(super) config: Arc<ServerConfig>,
+    pub(super) current: Current,
+    pub(super) leaf: CertificateDer<'static>,
+    pub(super) term: Term,
+}
+
+/// The time in which a certificate holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Term {
+    pub(super) not_before: Timestamp,
     pub(super) not_after: Timestamp,
 }
 
+impl Term {
+    /// From when on a new certificate is overdue: less than a tenth of its life is left. Issuers renew far earlier.
+    pub(super) fn overdue(self) -> Timestamp {
+        let life = self.not_after.duration_since(self.not_before);
+        self.not_after
+            .checked_sub(SignedDuration::from_secs(life.as_secs() / 10))
+            .unwrap_or(self.not_after)
+    }
+}
+
 /// Everything that must hold before a pair is used.
-pub(super) fn check(material: &Material, now: Timestamp) -> Result<Checked, Refused> {
+pub(super) fn check(
+    material: &Material,
+    demands: &Demands,
+    now: Timestamp,
+) -> Result<Checked, Refused> {
     let provider = Arc::new(ring::default_provider());
     let chain =
         certificates(&material.certificate).map_err(|reason| Refused::Certificate { reason })?;
-    let not_after = validity(&chain, now)?;
+    let term = validity(&chain, now)?;
+    identity::names(&chain, &demands.names)?;
+    if let Some(ca) = &material.ca {
+        let roots = certificates(ca).map_err(|reason| Refused::Ca { reason })?;
+        identity::leads_to(&chain, roots, &provider, now)?;
+    }
+    let leaf = chain.first().cloned();
+    let leaf = leaf.ok_or_else(|| Refused::Certificate {
+        reason: "there is none".to_owned(),
+    })?;
     let key =
         certified_key(chain, &material.key, &provider).map_err(|reason| Refused::Key { reason })?;
-    let verifier = client_verifier(material.client_ca.as_deref(), &provider)
+    let current = current(key, material, demands, provider)?;
+    Ok(Checked {
+        current,
+        leaf,
+        term,
+    })
+}
+
+fn current(
+    key: CertifiedKey,
+    material: &Material,
+    demands: &Demands,
+    provider: Arc<CryptoProvider>,
+) -> Result<Current, Refused> {
+    let issuers = material.client_ca.as_deref().map(roots).transpose();
+    let (verifier, census) = issuers
+        .and_then(|issuers| clients::verifier(demands.clients, issuers, &provider))
         .map_err(|reason| Refused::ClientCa { reason })?;
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13, &TLS12])
@@ -88,10 +180,18 @@ pub(super) fn check(material: &Material, now: Timestamp) -> Result<Checked, Refu
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(key)));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Checked {
+    Ok(Current {
         config: Arc::new(config),
-        not_after,
+        census,
     })
+}
+
+fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(pem)? {
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    Ok(roots)
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -103,8 +203,8 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// When the first certificate ends, if it holds now and all of the chain can be understood.
-fn validity(chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Timestamp, Refused> {
+/// The time in which the first certificate holds, if that is now and all of the chain can be understood.
+fn validity(chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Term, Refused> {
     let wrong = |reason: String| Refused::Certificate { reason };
     let mut periods = Vec::with_capacity(chain.len());
     for certificate in chain {
@@ -127,7 +227,10 @@ fn validity(chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Timestamp, R
     if now >= not_after {
         return Err(Refused::Expired { not_after });
     }
-    Ok(not_after)
+    Ok(Term {
+        not_before,
+        not_after,
+    })
 }
 
 fn certified_key(
@@ -137,23 +240,6 @@ fn certified_key(
 ) -> Result<CertifiedKey, String> {
     let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| error.to_string())?;
     CertifiedKey::from_der(chain, key, provider).map_err(|error| error.to_string())
-}
-
-fn client_verifier(
-    pem: Option<&[u8]>,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ClientCertVerifier>, String> {
-    let Some(pem) = pem else {
-        return Ok(WebPkiClientVerifier::no_client_auth());
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(pem)? {
-        roots.add(certificate).map_err(|error| error.to_string())?;
-    }
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map(|verifier| verifier as Arc<dyn ClientCertVerifier>)
-        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -1,27 +1,39 @@
 //! Follows the files: reads them again and again, and swaps what they hold once it is known to be good.
 
+mod followed;
+
 use std::{
     fs::File,
     io::{self, Read},
+    net::SocketAddr,
     path::Path,
     time::Duration,
 };
 
 use jiff::Timestamp;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::{
+    sync::broadcast,
+    time::{MissedTickBehavior, interval},
+};
 
 use super::{
-    Files, Metrics, Refused, ServerTls,
-    material::{Checked, Material, check},
+    Files, Metrics, Notice, Options, Refused, ServerTls,
+    material::{Checked, Demands, Material},
     metrics::Reload,
+    watch::Watch,
+    wire::{Known, Wire},
 };
 use crate::kit::{readiness::Gate, shutdown::Shutdown};
+use followed::{Followed, Verdict};
 
-/// Time between two looks; a renewed certificate is on the wire no later than this.
+/// Time between two looks; a renewed certificate is on the wire no later than this, even if no watch tells of it.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// No certificate chain or key is this large.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Notices that wait for a slow listener.
+const NOTICES: usize = 16;
 
 /// Keeps a [`ServerTls`] up to date.
 #[derive(Debug)]
@@ -31,17 +43,37 @@ pub struct Source {
     gate: Gate,
     metrics: Metrics,
     followed: Followed,
+    wire: Option<Wire>,
+    /// What is wrong with the files while there is nothing to serve with.
+    missing: Option<String>,
+    notices: broadcast::Sender<Notice>,
 }
 
 impl Source {
     /// A source for the files; the gate opens with the first good pair.
-    pub fn new(files: Files, gate: Gate, metrics: Metrics) -> Self {
+    pub fn new(options: Options, gate: Gate, metrics: Metrics) -> Self {
+        let Options {
+            files,
+            names,
+            clients,
+        } = options;
         Self {
             files,
-            tls: ServerTls::default(),
+            tls: ServerTls::new(metrics.clone()),
             gate,
             metrics,
-            followed: Followed::default(),
+            followed: Followed::new(Demands { names, clients }),
+            wire: None,
+            missing: None,
+            notices: broadcast::Sender::new(NOTICES),
+        }
+    }
+
+    /// The same, but the gate opens only once our own port is seen to show the pair, and does so again after each swap.
+    pub fn seen_on(self, port: SocketAddr) -> Self {
+        Self {
+            wire: Some(Wire::new(port)),
+            ..self
         }
     }
 
@@ -50,14 +82,31 @@ impl Source {
         self.tls.clone()
     }
 
+    /// What people should hear of, from now on.
+    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+        self.notices.subscribe()
+    }
+
     /// Follows the files until the program ends.
     pub async fn run(mut self, shutdown: Shutdown) -> Result<(), io::Error> {
+        let watch = Watch::new(&self.files);
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 _ = shutdown.started() => return Ok(()),
-                _ = ticks.tick() => {}
+                () = looked(&mut self.wire) => {
+                    self.show_gate();
+                    continue;
+                }
+                () = watch.changed() => {}
+                _ = ticks.tick() => {
+                    watch.refresh();
+                    // A port that is closing down shows nothing, and need not.
+                    if let Some(wire) = &mut self.wire && !shutdown.is_announced() {
+                        wire.retry();
+                    }
+                }
             }
             let files = self.files.clone();
             let seen = tokio::task::spawn_blocking(move || read(&files)).await?;
@@ -68,129 +117,95 @@ impl Source {
     /// One look at what the files hold now.
     fn look(&mut self, seen: Look, now: Timestamp) {
         match self.followed.judge(seen, now) {
-            Verdict::Same => {}
-            Verdict::Swap(Checked { config, not_after }) => {
-                self.tls.replace(config);
-                self.metrics.not_after.set(not_after.as_second());
-                self.metrics.reloaded(Reload::Ok);
-                self.gate.open();
-                tracing::info!(%not_after, "Certificate in use");
-            }
-            Verdict::Refuse(refused) => {
+            Verdict::Same => return,
+            Verdict::Swap(checked) => self.swap(checked),
+            Verdict::Refuse(reason) => {
                 self.metrics.reloaded(Reload::Refused);
-                let kept = self.followed.used.is_some();
-                tracing::warn!(error = %refused, kept, "Certificate files cannot be used");
-                if !kept {
-                    self.gate.close(refused.to_string());
-                }
+                let kept = self.followed.in_use();
+                tracing::warn!(error = %reason, kept, "Certificate files cannot be used");
+                self.missing = (!kept).then(|| reason.to_string());
+                self.tell(Notice::Refused { reason, kept });
+            }
+            Verdict::Warn(not_after) => {
+                tracing::warn!(%not_after, "Certificate in use ends soon and no new one has come");
+                self.tell(Notice::Expiring { not_after });
             }
             Verdict::Expire(not_after) => {
                 tracing::error!(%not_after, "Certificate in use has expired");
-                self.gate
-                    .close(format!("the certificate expired at {not_after}"));
+                self.tell(Notice::Expired { not_after });
             }
         }
+        self.show_gate();
+    }
+
+    fn swap(&mut self, checked: Checked) {
+        let Checked {
+            current,
+            leaf,
+            term,
+        } = checked;
+        let not_after = term.not_after;
+        self.tls.replace(current);
+        self.missing = None;
+        self.metrics.not_after.set(not_after.as_second());
+        self.metrics.reloaded(Reload::Ok);
+        tracing::info!(%not_after, "Certificate in use");
+        if let Some(wire) = &mut self.wire {
+            wire.expect(leaf);
+        }
+        self.tell(Notice::InUse { not_after });
+    }
+
+    /// Nobody listening is as good as everybody.
+    fn tell(&self, notice: Notice) {
+        drop(self.notices.send(notice));
+    }
+
+    /// Opens or closes the gate by all that is known.
+    fn show_gate(&self) {
+        let known = self.wire.as_ref().map(Wire::known);
+        let confirmed = known == Some(Known::Confirmed);
+        self.metrics.on_wire.set(confirmed.into());
+        if let Some(reason) = &self.missing {
+            return self.gate.close(reason.clone());
+        }
+        if let Some(not_after) = self.followed.expired() {
+            return self
+                .gate
+                .close(format!("the certificate expired at {not_after}"));
+        }
+        match known {
+            Some(Known::Doubtful(reason)) => self.gate.close(reason),
+            // A swap does not take the program out of service; a first pair does not bring it in before it is seen.
+            Some(Known::Waiting) => {}
+            Some(Known::Confirmed) | None if self.followed.in_use() => self.gate.open(),
+            Some(Known::Confirmed) | None => {}
+        }
+    }
+}
+
+/// Waits for a look at the wire; forever where none is taken.
+async fn looked(wire: &mut Option<Wire>) {
+    match wire {
+        Some(wire) => wire.looked().await,
+        None => std::future::pending().await,
     }
 }
 
 /// What the files hold, or why that cannot be said.
 type Look = Result<Material, Refused>;
 
-/// What to do after a look at the files.
-enum Verdict {
-    Same,
-    Swap(Checked),
-    Refuse(Refused),
-    Expire(Timestamp),
-}
-
-/// What was seen before.
-#[derive(Default)]
-struct Followed {
-    used: Option<Used>,
-    /// What was wrong at the last look, and whether that was said.
-    doubted: Option<(Look, bool)>,
-}
-
-struct Used {
-    material: Material,
-    not_after: Timestamp,
-    expired: bool,
-}
-
-impl std::fmt::Debug for Followed {
-    /// Without the key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let until = self.used.as_ref().map(|used| used.not_after);
-        f.debug_struct("Followed")
-            .field("not_after", &until)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Followed {
-    /// Decides about one look. Something wrong counts only if it is seen twice in a row: files that are being replaced
-    /// may be caught half-way.
-    fn judge(&mut self, seen: Look, now: Timestamp) -> Verdict {
-        if let (Some(used), Ok(material)) = (&mut self.used, &seen)
-            && used.material == *material
-        {
-            self.doubted = None;
-            return used.age(now);
-        }
-        let checked = seen.clone().and_then(|material| {
-            let checked = check(&material, now)?;
-            Ok((material, checked))
-        });
-        match checked {
-            Ok((material, checked)) => {
-                self.doubted = None;
-                self.used = Some(Used {
-                    material,
-                    not_after: checked.not_after,
-                    expired: false,
-                });
-                Verdict::Swap(checked)
-            }
-            Err(refused) => self.doubt(seen, refused, now),
-        }
-    }
-
-    fn doubt(&mut self, seen: Look, refused: Refused, now: Timestamp) -> Verdict {
-        let (again, said) = match &self.doubted {
-            Some((before, said)) => (*before == seen, *said),
-            None => (false, false),
-        };
-        self.doubted = Some((seen, again));
-        match again && !said {
-            true => Verdict::Refuse(refused),
-            false => self
-                .used
-                .as_mut()
-                .map_or(Verdict::Same, |used| used.age(now)),
-        }
-    }
-}
-
-impl Used {
-    fn age(&mut self, now: Timestamp) -> Verdict {
-        if self.expired || now < self.not_after {
-            return Verdict::Same;
-        }
-        self.expired = true;
-        Verdict::Expire(self.not_after)
-    }
-}
-
 fn read(files: &Files) -> Look {
     let Files {
         certificate,
         key,
+        ca,
         client_ca,
     } = files;
     Ok(Material {
         certificate: read_file(certificate)?,
         key: read_file(key)?,
+        ca: ca.as_deref().map(read_file).transpose()?,
         client_ca: client_ca.as_deref().map(read_file).transpose()?,
     })
 }
@@ -206,6 +221,3 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Refused> {
         }),
     }
 }
-
-#[cfg(test)]
-mod tests;

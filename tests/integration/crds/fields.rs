@@ -1,4 +1,6 @@
 //! The fields that operators already use: each is there, unchanged, and nothing is demanded that was not before.
+//!
+//! Upstream is the API whose manifests exist in the wild; `tests/fixtures/upstream-fields.tsv` lists its fields, one per line.
 
 use super::schema::{self, Field};
 use agents::api::kind::Kind;

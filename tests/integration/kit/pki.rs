@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use agents::kit::tls::Files;
+use agents::kit::tls::{ClientMode, Files, Options};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
     ClientConfig, RootCertStore,
@@ -43,9 +43,14 @@ impl Authority {
     }
 
     pub(super) fn issue(&self) -> Pair {
+        self.issue_for(&[SERVER, "localhost"])
+    }
+
+    pub(super) fn issue_for(&self, names: &[&str]) -> Pair {
         let key = KeyPair::generate().expect("a key");
         let params =
-            CertificateParams::new([SERVER, "localhost"].map(str::to_owned)).expect("parameters");
+            CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>())
+                .expect("parameters");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         Pair {
             certificate: certificate.der().clone(),
@@ -135,7 +140,17 @@ impl Mount {
         Files {
             certificate: self.folder.path().join("tls.crt"),
             key: self.folder.path().join("tls.key"),
+            ca: None,
             client_ca: None,
+        }
+    }
+
+    /// The same, with nothing asked of names, issuer and clients.
+    pub(super) fn options(&self) -> Options {
+        Options {
+            files: self.files(),
+            names: Vec::new(),
+            clients: ClientMode::Off,
         }
     }
 

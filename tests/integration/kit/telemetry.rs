@@ -125,7 +125,7 @@ async fn an_export_over_tls_trusts_the_authorities_of_the_host() {
     let authority = Authority::new();
     let mount = Mount::new(&authority.issue());
     let gate = Readiness::default().gate("certificate");
-    let source = Source::new(mount.files(), gate, tls::Metrics::default());
+    let source = Source::new(mount.options(), gate, tls::Metrics::default());
     let mut receiver = Receiver::start_over(Transport::Tls(source.tls())).await;
     let (_trigger, shutdown) = channel();
     let mut sources = JoinSet::new();

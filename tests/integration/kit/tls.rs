@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     net::SocketAddr,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -15,13 +16,18 @@ use agents::kit::{
     http::{self, Limits, Server, Transport, text},
     readiness::Readiness,
     shutdown::{Trigger, channel},
-    tls::{Files, Metrics, Source},
+    tls::{ClientMode, Files, Metrics, Notice, Options, Source},
 };
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use rustls::pki_types::CertificateDer;
-use tokio::{net::TcpListener, sync::Notify, task::JoinSet, time::timeout};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, broadcast},
+    task::JoinSet,
+    time::timeout,
+};
 
 use super::{
     client::{DEADLINE, answer, ask, connect, send},
@@ -35,22 +41,25 @@ struct Running {
     release: Arc<Notify>,
     readiness: Readiness,
     registry: Registry,
+    notices: broadcast::Receiver<Notice>,
     tasks: JoinSet<()>,
     trigger: Trigger,
 }
 
 impl Running {
-    async fn start(files: Files) -> Self {
-        Self::start_with(files, Limits::default()).await
+    async fn start(options: Options) -> Self {
+        Self::start_with(options, Limits::default()).await
     }
 
-    async fn start_with(files: Files, limits: Limits) -> Self {
+    async fn start_with(options: Options, limits: Limits) -> Self {
         let (trigger, shutdown) = channel();
         let (readiness, mut registry) = (Readiness::default(), Registry::default());
         let metrics = Metrics::register(&mut registry);
-        let source = Source::new(files, readiness.gate("certificate"), metrics);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
+        let gate = readiness.gate("certificate");
+        let source = Source::new(options, gate, metrics).seen_on(address);
+        let notices = source.notices();
         let server = Server {
             listener,
             transport: Transport::Tls(source.tls()),
@@ -81,9 +90,27 @@ impl Running {
             release,
             readiness,
             registry,
+            notices,
             tasks,
             trigger,
         }
+    }
+
+    /// Waits until the program is ready, which it is once its own look at the wire has shown the certificate in use.
+    async fn ready(&self) {
+        let waiting = async {
+            while self.readiness.gates()[0].closed.is_some() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let waited = timeout(DEADLINE, waiting).await;
+        waited.unwrap_or_else(|_| panic!("not ready: {:?}", self.readiness.gates()));
+    }
+
+    /// The next thing that people should hear of.
+    async fn notice(&mut self) -> Notice {
+        let notice = timeout(DEADLINE, self.notices.recv()).await;
+        notice.expect("a notice in time").expect("a notice")
     }
 
     /// Tries until a handshake shows the wanted certificate; gives the time that took.
@@ -179,27 +206,41 @@ impl Load {
     }
 }
 
+/// A new certificate should be on the wire within this time; how long it took is printed.
+const PROMISED: Duration = Duration::from_secs(1);
+
+/// Beyond this the promise is broken whatever else the machine is doing; below it, a busy one may be to blame.
+const UNFORGIVABLE: Duration = Duration::from_secs(10);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_swapped_under_load_without_a_failed_handshake() {
-    const SWAPS: usize = 8;
+    const SWAPS: usize = 50;
     let authority = Authority::new();
     let pairs: Vec<Pair> = (0..=SWAPS).map(|_| authority.issue()).collect();
     let mount = Mount::new(&pairs[0]);
-    let running = Running::start(mount.files()).await;
+    let running = Running::start(mount.options()).await;
     let client = authority.client(None);
     running.shows(&client, &pairs[0].certificate).await;
     let load = Load::start(running.address, &client, 4);
-    let mut slowest = Duration::ZERO;
+    let mut times = Vec::with_capacity(SWAPS);
     for (round, pair) in pairs.iter().enumerate().skip(1) {
         if round == SWAPS / 2 {
             refuse_a_broken_pair(&running, &mount, &client, &pairs[round - 1]).await;
         }
         mount.swap(pair);
-        slowest = slowest.max(running.shows(&client, &pair.certificate).await);
+        times.push(running.shows(&client, &pair.certificate).await);
     }
     let (handshakes, failed) = load.end().await;
-    eprintln!("{SWAPS} swaps, {handshakes} handshakes, {failed} failed, slowest swap {slowest:?}");
+    times.sort_unstable();
+    let (median, slowest) = (times[SWAPS / 2], times[SWAPS - 1]);
+    let late = times.iter().filter(|time| **time > PROMISED).count();
+    eprintln!(
+        "{SWAPS} swaps, {handshakes} handshakes, {failed} failed; on the wire after {median:?} (median), {slowest:?} \
+         (slowest), {late} later than {PROMISED:?}"
+    );
     assert_eq!(failed, 0, "of {handshakes} handshakes");
+    assert!(slowest < UNFORGIVABLE, "a swap took {slowest:?}");
+    running.ready().await;
     running.end().await;
 }
 
@@ -228,15 +269,16 @@ async fn a_server_without_certificate_is_not_ready_and_waits_for_it() {
     let pair = authority.issue();
     let mount = Mount::new(&pair);
     mount.put("", "");
-    let running = Running::start(mount.files()).await;
+    let running = Running::start(mount.options()).await;
     let client = authority.client(None);
     let refused = client.connect(connect(running.address).await).await;
     assert!(refused.is_err(), "there is nothing to show yet");
     assert!(running.readiness.gates()[0].closed.is_some());
     mount.swap(&pair);
     running.shows(&client, &pair.certificate).await;
-    assert_eq!(running.readiness.gates()[0].closed, None);
+    running.ready().await;
     let page = running.metrics();
+    assert!(page.contains("certificate_on_wire 1"), "{page}");
     assert!(
         page.contains("certificate_reloads_total{result=\"ok\"} 1"),
         "{page}"
@@ -256,11 +298,8 @@ async fn with_a_client_authority_only_its_clients_get_in() {
     let folder = tempfile::tempdir().expect("a folder");
     let client_ca = folder.path().join("ca.crt");
     std::fs::write(&client_ca, clients.pem()).expect("a file");
-    let running = Running::start(Files {
-        client_ca: Some(client_ca),
-        ..mount.files()
-    })
-    .await;
+    let running = Running::start(with_clients(&mount, client_ca, ClientMode::Require)).await;
+    running.ready().await;
     let known = servers.client(Some(clients.issue()));
     running.shows(&known, &pair.certificate).await;
     let mut stream = known
@@ -282,6 +321,95 @@ async fn with_a_client_authority_only_its_clients_get_in() {
     running.end().await;
 }
 
+/// The same files, and an authority for client certificates.
+fn with_clients(mount: &Mount, client_ca: PathBuf, clients: ClientMode) -> Options {
+    let options = mount.options();
+    Options {
+        files: Files {
+            client_ca: Some(client_ca),
+            ..options.files
+        },
+        clients,
+        ..options
+    }
+}
+
+#[tokio::test]
+async fn clients_are_counted_before_they_are_kept_out() {
+    let (servers, clients) = (Authority::new(), Authority::new());
+    let pair = servers.issue();
+    let mount = Mount::new(&pair);
+    let folder = tempfile::tempdir().expect("a folder");
+    let client_ca = folder.path().join("ca.crt");
+    std::fs::write(&client_ca, clients.pem()).expect("a file");
+    let running = Running::start(with_clients(&mount, client_ca, ClientMode::Observe)).await;
+    running.ready().await;
+    let comers = [
+        servers.client(None),
+        servers.client(Some(clients.issue())),
+        servers.client(Some(servers.issue())),
+    ];
+    for comer in comers {
+        let stream = comer.connect(connect(running.address).await).await;
+        let mut stream = stream.expect("a handshake");
+        assert_eq!(ask(&mut stream, "/").await.status, 200);
+    }
+    let page = running.metrics();
+    for line in [
+        "tls_clients_total{certificate=\"trusted\"} 1",
+        "tls_clients_total{certificate=\"untrusted\"} 1",
+        "tls_client_names_total{issuer=",
+    ] {
+        assert!(page.contains(line), "{line} is not in {page}");
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_pair_for_another_name_or_of_another_issuer_is_refused_and_said_so() {
+    let authority = Authority::new();
+    let pair = authority.issue();
+    let mount = Mount::new(&pair);
+    let folder = tempfile::tempdir().expect("a folder");
+    let ca = folder.path().join("ca.crt");
+    std::fs::write(&ca, authority.pem()).expect("a file");
+    let options = mount.options();
+    let mut running = Running::start(Options {
+        files: Files {
+            ca: Some(ca),
+            ..options.files
+        },
+        names: vec!["webhook.test".to_owned()],
+        ..options
+    })
+    .await;
+    running.ready().await;
+    assert!(matches!(running.notice().await, Notice::InUse { .. }));
+    let strangers = [
+        (
+            authority.issue_for(&["other.test"]),
+            "the certificate is not for webhook.test; it is for other.test",
+        ),
+        (
+            Authority::new().issue(),
+            "the certificate does not lead to the CA file: ",
+        ),
+    ];
+    for (stranger, expected) in strangers {
+        mount.swap(&stranger);
+        let Notice::Refused { reason, kept } = running.notice().await else {
+            panic!("the pair should have been refused");
+        };
+        assert!(reason.to_string().starts_with(expected), "{reason}");
+        assert!(kept, "the old pair stays");
+        running
+            .shows(&authority.client(None), &pair.certificate)
+            .await;
+    }
+    running.ready().await;
+    running.end().await;
+}
+
 #[tokio::test]
 async fn a_handshake_that_dawdles_or_is_none_is_cut_and_the_next_client_is_served() {
     let authority = Authority::new();
@@ -291,7 +419,7 @@ async fn a_handshake_that_dawdles_or_is_none_is_cut_and_the_next_client_is_serve
         handshake: Duration::from_millis(500),
         ..Limits::default()
     };
-    let running = Running::start_with(mount.files(), limits).await;
+    let running = Running::start_with(mount.options(), limits).await;
     let client = authority.client(None);
     running.shows(&client, &pair.certificate).await;
     let mut silent = connect(running.address).await;
@@ -315,7 +443,7 @@ async fn http2_is_negotiated_and_its_streams_are_drained() {
     let authority = Authority::new();
     let pair = authority.issue();
     let mount = Mount::new(&pair);
-    let running = Running::start(mount.files()).await;
+    let running = Running::start(mount.options()).await;
     running
         .shows(&authority.client(None), &pair.certificate)
         .await;

@@ -31,6 +31,7 @@ use support::{
         report::{Report, measured},
         state::Tier,
     },
+    pods::is_ready,
     wait,
 };
 use tokio::sync::OnceCell;
@@ -62,17 +63,6 @@ fn pod(image: &str, name: &str, arguments: &[&str]) -> Result<Pod> {
 
 fn phase(pod: &Pod) -> Option<&str> {
     pod.status.as_ref()?.phase.as_deref()
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| {
-        all.iter()
-            .any(|one| one.type_ == "Ready" && one.status == "True")
-    })
 }
 
 #[tokio::test]

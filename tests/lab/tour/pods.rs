@@ -12,6 +12,7 @@ use support::{
         Lab,
         pki::{Authority, Subject},
     },
+    pods::is_ready,
     wait,
 };
 
@@ -66,18 +67,6 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
     Ok(Programs {
         up,
         webhook: Webhook { reach, ca },
-    })
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|conditions| {
-        conditions
-            .iter()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
     })
 }
 

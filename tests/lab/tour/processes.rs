@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use std::{
     env,
     fs::{self, File},
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::SocketAddr,
     path::Path,
     process::{self, Stdio},
     time::Duration,
@@ -21,14 +21,12 @@ use support::{
         Lab,
         pki::{Authority, Subject},
     },
+    ports::free_addresses,
+    wait,
 };
-use tokio::{
-    process::{Child, Command},
-    time::{Instant, sleep},
-};
+use tokio::process::{Child, Command};
 
 const DEADLINE: Duration = Duration::from_secs(20);
-const PERIOD: Duration = Duration::from_millis(50);
 
 /// Starts the programs and waits until each says that it is ready.
 pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
@@ -40,7 +38,7 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
         hosts: &["127.0.0.1", "localhost"],
     };
     authority.issue("tls", subject)?;
-    let admission = free_address()?;
+    let [admission, admins @ ..] = free_addresses::<4>()?;
     let webhook = [
         ("AGENTS_WEBHOOK_LISTEN", admission.to_string()),
         ("AGENTS_WEBHOOK_RUNG", RUNG.to_string()),
@@ -51,12 +49,12 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
         ("AGENTS_TLS_KEY_FILE", path(folder, "webhook/tls.key")?),
     ];
     let mut up = Vec::new();
-    for (name, arguments, settings) in [
+    let programs = [
         ("agents", &["controller"][..], &[][..]),
         ("agents-sidecar", &[], &[]),
         ("agents-webhook", &[], &webhook),
-    ] {
-        let admin = free_address()?;
+    ];
+    for ((name, arguments, settings), admin) in programs.into_iter().zip(admins) {
         let mut command = bound_to_this_process(&own.path(name)?)?;
         command
             .args(arguments)
@@ -99,25 +97,14 @@ fn bound_to_this_process(program: &Path) -> Result<Command> {
     Ok(command)
 }
 
+/// Waits until the program says that it is ready; one that has ended will never say so.
 async fn ready(name: &str, admin: SocketAddr, child: &mut Child) -> Result<()> {
-    let end = Instant::now() + DEADLINE;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            bail!("{name} ended with {status}; see `lab logs {name}`");
-        }
-        match http::get(&admin.to_string(), "/readyz").await {
-            Ok(_) => return Ok(()),
-            Err(error) if Instant::now() >= end => {
-                return Err(error.context(format!("{name} is not ready after {DEADLINE:?}")));
-            }
-            Err(_) => sleep(PERIOD).await,
-        }
+    let admin = admin.to_string();
+    let answer = wait::retry(name, DEADLINE, || http::get(&admin, "/readyz"));
+    tokio::select! {
+        answer = answer => answer.map(drop),
+        status = child.wait() => bail!("{name} ended with {}; see `lab logs {name}`", status?),
     }
-}
-
-/// An address that nobody uses now; whoever takes it first has it.
-fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
 fn path(folder: &Path, file: &str) -> Result<String> {

@@ -2,10 +2,11 @@
 
 use super::Image;
 use crate::cargo;
+use crate::fixtures::repository;
 use crate::lab::report::{Report, spoken};
 use anyhow::{Context, Result, bail};
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Stdio,
     time::{Duration, Instant},
 };
@@ -51,9 +52,6 @@ pub async fn build_static(report: Report) -> Result<StaticPrograms> {
         "building {} as static programs",
         PROGRAMS.join(", ")
     ));
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("the tests package has no workspace around it")?;
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = Command::from(cargo::command());
     command
@@ -76,7 +74,7 @@ pub async fn build_static(report: Report) -> Result<StaticPrograms> {
         spoken(started.elapsed())
     ));
     let target_folder = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| workspace.join("target"), PathBuf::from);
+        .map_or_else(|| repository().join("target"), PathBuf::from);
     Ok(StaticPrograms {
         folder: target_folder.join(target).join("debug"),
     })

@@ -8,10 +8,7 @@ use super::{
     tools::Programs,
 };
 use anyhow::Result;
-use std::{
-    net::{Ipv4Addr, TcpListener},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// Group whose members may do everything.
 const MASTERS: &str = "system:masters";
@@ -60,13 +57,6 @@ impl Layout<'_> {
 /// The administrator's kubeconfig in a lab's folder.
 pub fn admin_kubeconfig(folder: &Path) -> PathBuf {
     folder.join("kubeconfig")
-}
-
-/// Two ports of this machine's loopback that were free just now.
-pub fn free_ports() -> Result<(u16, u16)> {
-    let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let second = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    Ok((first.local_addr()?.port(), second.local_addr()?.port()))
 }
 
 /// Writes keys, certificates and kubeconfigs of the control plane; `node_address` is one more name of the API server.

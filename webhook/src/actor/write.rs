@@ -114,7 +114,7 @@ impl Scribe {
 }
 
 /// The annotation, and the uid if it is known: the API server then refuses to write it on another run.
-fn change(deletion: &Deletion) -> Result<Value, serde_json::Error> {
+pub(super) fn change(deletion: &Deletion) -> Result<Value, serde_json::Error> {
     let record = serde_json::to_string(&deletion.record)?;
     let mut metadata = json!({ "annotations": { annotation::JOB_DELETED_BY: record } });
     if let Some(uid) = &deletion.uid {

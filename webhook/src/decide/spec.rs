@@ -42,7 +42,7 @@ pub(super) fn decide(
         Ok(change) => change,
         Err(cause) => return decision.find(Rule::Spec, spec_mode, Some(cause)),
     };
-    if subject.door.mutates() && context.stance.mends() {
+    if subject.door.mutates() {
         mend(kind, subject, context, &mut change, &mut decision.patch);
     }
     let Change { object, old } = &change;

@@ -2,11 +2,12 @@
 
 use agents::api::cause::{Cause, Path, Reason};
 use agents::api::condition::Moment;
+use agents::api::conform::conform_status;
 use agents::api::kind::Kind;
 use agents::api::policy::Mode;
 use agents::api::status::{StatusRule, check, repair};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::Context;
 use crate::decision::{Decision, Rule};
@@ -14,6 +15,7 @@ use crate::patch;
 use crate::review::{Object, read};
 use crate::subject::Subject;
 
+const STATUS: &str = "status";
 const UPDATED_AT: &str = "updatedAt";
 
 pub(super) fn decide(
@@ -31,26 +33,32 @@ pub(super) fn decide(
     }
     let sent = match tree(new) {
         Ok(sent) => sent,
-        Err(cause) => return find(decision, context, vec![cause]),
+        Err(cause) => return find(decision, context, [cause]),
     };
     // A status that cannot be read was stored before anyone judged it; it cannot be compared with.
-    let stored = tree(old).ok().flatten();
+    let stored = tree(old).unwrap_or_default();
     let at = Moment {
         now: context.now,
         generation: new.metadata.generation.unwrap_or(0),
     };
-    let mended = match subject.door.mutates() && context.stance.mends() {
-        true => mend(kind, context, stored.as_ref(), sent.as_ref(), at),
-        false => None,
+    if !subject.door.mutates() {
+        let causes = check(kind, status(&stored), status(&sent), at);
+        return find(decision, context, causes);
+    }
+    let result = match mend(kind, context, &stored, &sent, at) {
+        Some(mended) => holding(mended),
+        None => sent.clone(),
     };
-    let result = match &mended {
-        Some(mended) => {
-            decision.patch = patch::difference("status", sent.as_ref(), Some(mended));
-            Some(mended)
+    decision.patch = patch::difference(STATUS, status(&sent), status(&result));
+    let mut causes = check(kind, status(&stored), status(&result), at);
+    // Only this door sees what the schema refuses; afterwards the API server has looked at it.
+    let schema = conform_status(kind, &result, Some(&stored)).told();
+    for cause in schema {
+        let is_known = |known: &Cause| known.field == cause.field && known.reason == cause.reason;
+        if !causes.iter().any(is_known) {
+            causes.push(cause);
         }
-        None => sent.as_ref(),
-    };
-    let causes = check(kind, stored.as_ref(), result, at);
+    }
     find(decision, context, causes);
 }
 
@@ -64,10 +72,11 @@ fn restores(subject: &Subject<'_>, context: &Context<'_>) -> bool {
 fn mend(
     kind: Kind,
     context: &Context<'_>,
-    stored: Option<&Value>,
-    sent: Option<&Value>,
+    stored: &Value,
+    sent: &Value,
     at: Moment,
 ) -> Option<Value> {
+    let (stored, sent) = (status(stored), status(sent));
     // What is no object is for the schema to refuse.
     if sent.is_some_and(|sent| !sent.is_object()) {
         return None;
@@ -93,7 +102,7 @@ fn with_updated_at(mut status: Value, updated_at: Option<&Value>) -> Value {
     status
 }
 
-fn find(decision: &mut Decision, context: &Context<'_>, causes: Vec<Cause>) {
+fn find(decision: &mut Decision, context: &Context<'_>, causes: impl IntoIterator<Item = Cause>) {
     let policy = &context.in_force.active.policy;
     for cause in causes {
         let rule = StatusRule::of(cause.reason);
@@ -102,13 +111,22 @@ fn find(decision: &mut Decision, context: &Context<'_>, causes: Vec<Cause>) {
     }
 }
 
-fn tree(object: &Object<'_>) -> Result<Option<Value>, Cause> {
+/// The part of an object that rules look at here: the status, if there is one.
+fn tree(object: &Object<'_>) -> Result<Value, Cause> {
     let Some(raw) = object.status else {
-        return Ok(None);
+        return Ok(Value::Object(Map::new()));
     };
     let status = read(raw).map_err(|unreadable| {
-        let at = Path::root("status");
+        let at = Path::root(STATUS);
         Cause::new(&at, Reason::Malformed, unreadable.to_string())
     })?;
-    Ok(Some(status))
+    Ok(holding(status))
+}
+
+fn holding(status: Value) -> Value {
+    Value::Object(Map::from_iter([(STATUS.to_owned(), status)]))
+}
+
+fn status(tree: &Value) -> Option<&Value> {
+    tree.get(STATUS)
 }

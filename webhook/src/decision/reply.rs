@@ -1,5 +1,7 @@
 //! The answer that the API server reads: the uid that was asked, the verdict, and everything that goes with it.
 
+use std::borrow::Cow;
+
 use agents::api::cause::Cause;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -70,9 +72,9 @@ pub struct StatusCause<'a> {
 #[derive(Debug, Serialize)]
 struct Audit<'a> {
     /// Rules that are broken.
-    rule: String,
+    rule: Cow<'static, str>,
     /// What each of them does, in the same order.
-    mode: String,
+    mode: Cow<'static, str>,
     /// Which policy was in force.
     policy: &'a str,
 }
@@ -163,6 +165,10 @@ fn cause(cause: &Cause) -> StatusCause<'_> {
 
 /// Each pair of rule and mode once, in the order in which they were found.
 fn audit<'a>(decision: &Decision, policy: &'a str) -> Audit<'a> {
+    if decision.findings.is_empty() {
+        let (rule, mode) = ("none".into(), "none".into());
+        return Audit { rule, mode, policy };
+    }
     let mut seen = Vec::new();
     for finding in &decision.findings {
         let pair = (finding.rule.as_str(), finding.mode.as_str());
@@ -170,13 +176,10 @@ fn audit<'a>(decision: &Decision, policy: &'a str) -> Audit<'a> {
             seen.push(pair);
         }
     }
-    if seen.is_empty() {
-        seen.push(("none", "none"));
-    }
     let (rules, modes): (Vec<&str>, Vec<&str>) = seen.into_iter().unzip();
     Audit {
-        rule: rules.join(","),
-        mode: modes.join(","),
+        rule: rules.join(",").into(),
+        mode: modes.join(",").into(),
         policy,
     }
 }

@@ -1,1 +1,68 @@
+use agents::api::cause::{Path, Reason};
 
+use super::words::message;
+use super::*;
+
+fn causes(count: usize, length: usize) -> Vec<Cause> {
+    let spec = Path::root("spec");
+    (0..count)
+        .map(|index| Cause::new(&spec.index(index), Reason::Required, "x".repeat(length)))
+        .collect()
+}
+
+#[test]
+fn one_fault_is_a_sentence_and_several_are_a_list() {
+    let one = causes(1, 3);
+    assert_eq!(message(one.iter()), "spec[0]: xxx");
+    let two = causes(2, 3);
+    assert_eq!(
+        message(two.iter()),
+        "2 faults:\n* spec[0]: xxx\n* spec[1]: xxx"
+    );
+}
+
+#[test]
+fn a_message_ends_where_nobody_reads_on() {
+    let many = causes(101, 200);
+    let text = message(many.iter());
+    assert!(text.len() <= 4096, "{}", text.len());
+    let told = text.matches("\n* spec[").count();
+    assert!(
+        text.ends_with(&format!("\n* and {} more", 101 - told)),
+        "{text}"
+    );
+    let short = note(many.iter());
+    assert!(short.len() <= 1024 && short.ends_with(" more"), "{short}");
+    let endless = causes(1, 10_000);
+    let text = message(endless.iter());
+    assert!(text.len() <= 4096 && text.ends_with("..."));
+}
+
+#[test]
+fn warnings_stay_within_what_the_api_server_passes_on() {
+    let mut decision = Decision::default();
+    decision.find(Rule::Spec, Mode::Warn, causes(40, 1000));
+    decision.find(Rule::Spec, Mode::Audit, causes(5, 1));
+    decision.notes.push("a\nb".to_owned());
+    let warnings = words::warnings(&decision);
+    assert_eq!(warnings.len(), 16);
+    assert!(warnings.iter().map(String::len).sum::<usize>() <= 4096);
+    assert_eq!(
+        warnings.last().map(String::as_str),
+        Some("and 26 more warnings")
+    );
+    assert!(!decision.is_refusal());
+    let noted = Decision::noting("a\nb\u{1b}[2J");
+    assert_eq!(words::warnings(&noted), ["a b [2J"]);
+    let umlauts = Decision::noting("ä".repeat(500));
+    assert!(words::warnings(&umlauts)[0].len() <= 240);
+}
+
+#[test]
+fn every_rule_has_a_word_of_its_own() {
+    let mut words: Vec<&str> = Rule::all().map(Rule::as_str).collect();
+    let count = words.len();
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), count);
+}

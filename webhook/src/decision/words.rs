@@ -2,11 +2,14 @@
 
 use agents::api::cause::Cause;
 use agents::api::policy::Mode;
+use agents::api::sanitise::NOTE_LIMIT;
 
 use super::Decision;
 
 /// Bytes of a refusal's message. `kubectl create` shows nothing else, so it names as many faults as fit on a screen.
 const MESSAGE: usize = 4096;
+/// Bytes of the note of an Event.
+const NOTE: usize = NOTE_LIMIT;
 /// Warnings per answer.
 const WARNINGS: usize = 16;
 /// Characters of one warning; the API server may cut longer ones. All of them together stay below the 4096 beyond
@@ -14,19 +17,28 @@ const WARNINGS: usize = 16;
 const WARNING: usize = 240;
 
 /// All causes in one text, one per line if there are several.
-pub fn message<'a>(causes: impl Iterator<Item = &'a Cause>) -> String {
-    let lines: Vec<String> = causes.map(line).collect();
-    let [only] = lines.as_slice() else {
-        return listed(&lines);
-    };
-    cut(only, MESSAGE)
+pub(super) fn message<'a>(causes: impl Iterator<Item = &'a Cause>) -> String {
+    within(MESSAGE, causes)
 }
 
-fn listed(lines: &[String]) -> String {
+/// The same, as short as an Event must be.
+pub fn note<'a>(causes: impl Iterator<Item = &'a Cause>) -> String {
+    within(NOTE, causes)
+}
+
+fn within<'a>(limit: usize, causes: impl Iterator<Item = &'a Cause>) -> String {
+    let lines: Vec<String> = causes.map(line).collect();
+    match lines.as_slice() {
+        [only] => cut(only, limit),
+        lines => listed(lines, limit),
+    }
+}
+
+fn listed(lines: &[String], limit: usize) -> String {
     let mut text = format!("{} faults:", lines.len());
     for (told, line) in lines.iter().enumerate() {
         // Room for the last line, which says how many are not told.
-        if text.len() + line.len() + 64 > MESSAGE {
+        if text.len() + line.len() + 64 > limit {
             text.push_str(&format!("\n* and {} more", lines.len() - told));
             break;
         }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use agents::api::cause::quoted;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
@@ -82,13 +84,15 @@ impl<'de> Visitor<'de> for Strict {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(self)?;
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!(
-                    "the key {} stands twice",
-                    agents::api::cause::quoted(&key)
-                )));
+            match map.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(place) => {
+                    let key = quoted(place.key());
+                    return Err(A::Error::custom(format_args!("the key {key} stands twice")));
+                }
             }
-            map.insert(key, value);
         }
         Ok(Value::Object(map))
     }

@@ -48,6 +48,8 @@ fn of_all_annotations_only_ours_are_kept() {
 #[test]
 fn what_is_no_review_is_named() {
     let whole = String::from_utf8(bytes(&review("CREATE", Some(&tool()), None))).unwrap();
+    let asked = review("CREATE", Some(&tool()), None)["request"].clone();
+    let request = format!(r#""request":{asked}"#);
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("empty", vec![], "EOF while parsing"),
         ("no JSON", b"hello".to_vec(), "expected value"),
@@ -79,8 +81,8 @@ fn what_is_no_review_is_named() {
         ),
         (
             "two requests",
-            whole.replacen('{', r#"{"request": {}, "#, 1).into(),
-            "`request`",
+            whole.replacen('{', &format!("{{{request},"), 1).into(),
+            "duplicate field `request`",
         ),
         (
             "two uids",

@@ -9,15 +9,16 @@ use http::StatusCode;
 use jiff::Timestamp;
 use tracing::Span;
 
+use super::sampler::Sampler;
 use crate::actor::Actors;
 use crate::decide::{Context, Stance, decide, let_through};
 use crate::decision::{Decision, Reply};
 use crate::lookup::Lookup;
 use crate::metrics::{Metrics, Phase};
 use crate::notices::Notices;
-use crate::policy::Policies;
+use crate::policy::{Difference, Policies};
 use crate::refusal::Refusal;
-use crate::review::{decode, uid_of};
+use crate::review::{Request, decode, uid_of};
 use crate::subject::{Door, Sorted, Subject, sort};
 
 /// What is sent back.
@@ -46,6 +47,8 @@ pub struct Admission {
     stance: Stance,
     side: Side,
     metrics: Metrics,
+    shadow_log: Sampler,
+    unknown_log: Sampler,
 }
 
 impl Admission {
@@ -63,6 +66,8 @@ impl Admission {
             stance,
             side,
             metrics,
+            shadow_log: Sampler::default(),
+            unknown_log: Sampler::default(),
         }
     }
 
@@ -73,7 +78,12 @@ impl Admission {
 
     /// Answers a review. Always: what cannot be decided is refused with the reason, and a fault of our own with 500.
     pub fn answer(&self, door: Door, body: &[u8]) -> Answer {
-        let traceparent = propagation::traceparent(&Span::current());
+        let traceparent = match door {
+            Door::Mutate => propagation::traceparent(&Span::current()),
+            Door::Validate | Door::MutateStatus | Door::ValidateStatus | Door::ValidateDelete => {
+                None // only specs get the trace that they came by
+            }
+        };
         self.answer_at(door, body, Timestamp::now(), traceparent.as_deref())
     }
 
@@ -85,9 +95,13 @@ impl Admission {
         now: Timestamp,
         traceparent: Option<&str>,
     ) -> Answer {
+        self.caught(door, body, || self.judge(door, body, now, traceparent))
+    }
+
+    /// Does the work, or fails this one review if the work panics; the panic hook has logged it already.
+    pub(super) fn caught(&self, door: Door, body: &[u8], work: impl FnOnce() -> Answer) -> Answer {
         // Nothing that a panic could leave half done outlives the call but counters and queues, which have no halves.
-        let work = AssertUnwindSafe(|| self.judge(door, body, now, traceparent));
-        catch_unwind(work).unwrap_or_else(|_| self.fail(door, body))
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| self.fail(door, body))
     }
 
     fn judge(&self, door: Door, body: &[u8], now: Timestamp, traceparent: Option<&str>) -> Answer {
@@ -107,16 +121,8 @@ impl Admission {
         let subject = match sorted {
             Sorted::Ours(subject) => subject,
             Sorted::Foreign(request) => {
+                self.tell_unknown(door, &request, now);
                 let decision = let_through(&request);
-                self.metrics
-                    .let_through(door, request.dry_run.unwrap_or(false));
-                tracing::warn!(
-                    door = door.as_str(),
-                    operation = %request.operation,
-                    group = %request.resource.group,
-                    resource = %request.resource.resource,
-                    "Review that no rule is about"
-                );
                 return self.sent(door, body, &Reply::foreign(&request.uid, &decision, hash));
             }
         };
@@ -179,19 +185,30 @@ impl Admission {
                 "Let through"
             );
         }
-        if !decision.differences.is_empty() {
-            let rules: Vec<&str> = decision
-                .differences
-                .iter()
-                .map(|difference| difference.rule.as_str())
-                .collect();
-            tracing::debug!(
+        if !decision.differences.is_empty() && self.shadow_log.is_due(now) {
+            let rules = differences(decision);
+            tracing::info!(
                 kind,
                 namespace,
                 name,
-                rules = rules.join(","),
-                "Candidate policy differs"
+                rules,
+                "Candidate policy would decide otherwise"
             );
+        }
+    }
+
+    fn tell_unknown(&self, door: Door, request: &Request<'_>, now: Timestamp) {
+        let dry_run = request.dry_run.unwrap_or(false);
+        self.metrics.let_through(door, dry_run);
+        if self.unknown_log.is_due(now) {
+            let Request {
+                operation,
+                resource,
+                ..
+            } = request;
+            let (group, resource) = (&resource.group, &resource.resource);
+            let door = door.as_str();
+            tracing::warn!(door, %operation, %group, %resource, "Review that no rule is about");
         }
     }
 
@@ -210,6 +227,16 @@ impl Admission {
         let uid = uid_of(body).unwrap_or_default();
         self.refuse(Some(door), &uid, &Refusal::Failed)
     }
+}
+
+/// What the candidate policy would do otherwise, in words.
+fn differences(decision: &Decision) -> String {
+    let words: Vec<String> = decision
+        .differences
+        .iter()
+        .map(|Difference { rule, direction }| format!("{rule}:{}", direction.as_str()))
+        .collect();
+    words.join(",")
 }
 
 /// The reasons of a refusal, each once.

@@ -1,1 +1,164 @@
+use std::time::Duration;
 
+use agents::api::kind::Kind;
+use agents::api::rung::Rung;
+use futures::stream;
+use http::StatusCode;
+use http_body_util::{BodyExt, Empty, StreamBody};
+use hyper::body::Frame;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fixtures::{object, review, webhook};
+
+type Asked = Request<Full<Bytes>>;
+
+fn asked(path: &str, body: impl Into<Bytes>) -> Asked {
+    Request::post(path)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body.into()))
+        .unwrap()
+}
+
+fn good() -> Vec<u8> {
+    let workspace = object(Kind::Workspace, json!({"size": "1Gi"}));
+    serde_json::to_vec(&review("CREATE", Some(&workspace), None)).unwrap()
+}
+
+async fn told(response: Response<TextBody>) -> (StatusCode, Value) {
+    let status = response.status();
+    assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
+    let body = read_body(response.into_body(), BODY_LIMIT).await.unwrap();
+    let answer: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(answer["apiVersion"], "admission.k8s.io/v1");
+    (status, answer["response"].clone())
+}
+
+fn admission() -> Arc<Admission> {
+    Arc::new(webhook(Rung::Deny, json!({})))
+}
+
+#[tokio::test]
+async fn what_is_no_review_gets_a_clear_answer_and_the_next_one_is_served() {
+    let (admission, room) = (admission(), Room::new(8));
+    let cut = good()[..good().len() - 9].to_vec();
+    let mut plain = asked("/validate", good());
+    plain.headers_mut().remove(header::CONTENT_TYPE);
+    let mut get = asked("/validate", "");
+    *get.method_mut() = Method::GET;
+    for (row, request, status, reason, uid) in [
+        ("unknown path", asked("/", good()), 404, "NotFound", ""),
+        ("GET", get, 405, "MethodNotAllowed", ""),
+        ("no type", plain, 415, "UnsupportedMediaType", ""),
+        ("empty", asked("/mutate", ""), 400, "BadRequest", ""),
+        (
+            "cut off",
+            asked("/mutate", cut),
+            400,
+            "BadRequest",
+            "705ab4f5",
+        ),
+        (
+            "too large",
+            asked("/mutate", vec![b' '; BODY_LIMIT + 1]),
+            413,
+            "RequestEntityTooLarge",
+            "",
+        ),
+        (
+            "no time",
+            asked("/mutate?timeout=0s", good()),
+            503,
+            "Timeout",
+            "705ab4f5",
+        ),
+    ] {
+        let response = respond(&admission, &room, request).await;
+        let (code, response) = told(response).await;
+        assert_eq!(code, status, "{row}");
+        assert_eq!(response["status"]["reason"], reason, "{row}");
+        assert_eq!(response["uid"], uid, "{row}");
+        assert_eq!(response["allowed"], false, "{row}");
+    }
+    for path in ["/validate", "/mutate?timeout=3s"] {
+        let response = respond(&admission, &room, asked(path, good())).await;
+        let (code, response) = told(response).await;
+        assert_eq!(code, 200);
+        assert_eq!(response["allowed"], true);
+    }
+}
+
+#[tokio::test]
+async fn a_large_review_is_judged_apart_and_answered_all_the_same() {
+    let (admission, room) = (admission(), Room::new(8));
+    let mut workspace = object(Kind::Workspace, json!({"size": "much"}));
+    workspace["metadata"]["annotations"] = json!({"x": "y".repeat(200_000)});
+    let body = serde_json::to_vec(&review("CREATE", Some(&workspace), None)).unwrap();
+    let (code, response) = told(respond(&admission, &room, asked("/validate", body)).await).await;
+    assert_eq!(code, 200);
+    assert_eq!(response["allowed"], false);
+}
+
+#[tokio::test]
+async fn more_than_there_is_room_for_is_turned_away_at_once() {
+    let (admission, room) = (admission(), Room::new(1));
+    let held = room.enter(&Full::new(Bytes::new())).await;
+    let (code, response) = told(respond(&admission, &room, asked("/validate", good())).await).await;
+    assert_eq!(code, 503);
+    assert_eq!(response["status"]["reason"], "TooManyRequests");
+    drop(held);
+    let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
+    assert_eq!(code, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_is_given_up_before_the_api_server_does() {
+    let (admission, room) = (admission(), Room::new(8));
+    let never = StreamBody::new(stream::pending::<Result<Frame<Bytes>, BoxError>>());
+    let request = Request::post("/validate?timeout=2s")
+        .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
+        .body(never)
+        .unwrap();
+    let started = Instant::now();
+    let (code, response) = told(respond(&admission, &room, request).await).await;
+    assert_eq!(code, 503);
+    assert_eq!(response["status"]["reason"], "Timeout");
+    assert!(started.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_senders_of_large_bodies_hold_up_nobody_else() {
+    let (admission, room) = (admission(), Room::new(64));
+    let unsized_body = || StreamBody::new(stream::pending::<Result<Frame<Bytes>, BoxError>>());
+    let mut places = Vec::new();
+    for _ in 0..4 {
+        places.push(room.enter(&unsized_body()).await);
+    }
+    let (fifth, soon) = (unsized_body(), Instant::now() + Duration::from_secs(1));
+    let waiting = timeout_at(soon, room.enter(&fifth));
+    assert!(waiting.await.is_err());
+    let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
+    assert_eq!(code, 200);
+}
+
+#[tokio::test]
+async fn no_body_at_all_is_no_review() {
+    let (admission, room) = (admission(), Room::new(8));
+    let request = Request::post("/validate")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Empty::new().map_err(BoxError::from))
+        .unwrap();
+    let (code, _) = told(respond(&admission, &room, request).await).await;
+    assert_eq!(code, 400);
+}
+
+#[test]
+fn a_panic_fails_one_review_by_its_name_and_nothing_else() {
+    let admission = admission();
+    let answer = admission.caught(Door::Mutate, &good(), || panic!("a fault of our own"));
+    assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+    let told: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(told["response"]["uid"], "705ab4f5");
+    assert_eq!(told["response"]["status"]["code"], 500);
+    assert_eq!(admission.answer(Door::Mutate, &good()).status, 200);
+}

@@ -30,32 +30,45 @@ fn refused_by_cel(kind: Kind, new: &Value, old: &Value) -> BTreeSet<String> {
     }
 }
 
+/// What the rule in CEL says where we give this reason.
+const SENTENCES: [(Reason, &str); 7] = [
+    (
+        Reason::NothingToDo,
+        "set implementationSpecRef or implementation: a run needs something to do",
+    ),
+    (
+        Reason::SystemPromptConflict,
+        "set systemPrompt or systemPromptRef, not both",
+    ),
+    (
+        Reason::ObservedGenerationWentBack,
+        "observedGeneration never falls and is never removed",
+    ),
+    (
+        Reason::StartedAtChanged,
+        "startedAt is written once: it is never changed and never removed",
+    ),
+    (
+        Reason::FinishedAtChanged,
+        "finishedAt is written once: it is never changed and never removed",
+    ),
+    (
+        Reason::FinishedBeforeStarted,
+        "finishedAt is not before startedAt",
+    ),
+    (
+        Reason::TerminalPhaseLeft,
+        "Succeeded, Failed and Cancelled are final: the phase is never changed and never removed",
+    ),
+];
+
 /// The sentence in CEL of each rule that we say is broken.
 fn refused_by_us(kind: Kind, new: &Value, old: &Value) -> BTreeSet<String> {
-    let sentence = |reason: Reason| match reason {
-        Reason::NothingToDo => {
-            Some("set implementationSpecRef or implementation: a run needs something to do")
-        }
-        Reason::SystemPromptConflict => Some("set systemPrompt or systemPromptRef, not both"),
-        Reason::ObservedGenerationWentBack => {
-            Some("observedGeneration never falls and is never removed")
-        }
-        Reason::StartedAtChanged => {
-            Some("startedAt is written once: it is never changed and never removed")
-        }
-        Reason::FinishedAtChanged => {
-            Some("finishedAt is written once: it is never changed and never removed")
-        }
-        Reason::FinishedBeforeStarted => Some("finishedAt is not before startedAt"),
-        Reason::TerminalPhaseLeft => Some(
-            "Succeeded, Failed and Cancelled are final: the phase is never changed and never removed",
-        ),
-        _ => None,
-    };
     let mut causes = conform_spec(kind, new, None);
     causes.append(conform_status(kind, new, Some(old)));
+    let sentence = |reason: Reason| SENTENCES.iter().find(|(other, _)| *other == reason);
     let sentences = causes.iter().filter_map(|cause| sentence(cause.reason));
-    sentences.map(str::to_owned).collect()
+    sentences.map(|(_, text)| (*text).to_owned()).collect()
 }
 
 fn time() -> impl Strategy<Value = Value> {
@@ -132,7 +145,7 @@ fn object() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn every_rule_says_the_same_in_cel_and_here(

@@ -15,6 +15,7 @@ use crate::{
         state::{Claim, Phase, Record, Tier},
         tools::{self, Programs, build},
     },
+    ports::free_addresses,
 };
 use anyhow::{Error, Result};
 use std::{env, fs, path::PathBuf};
@@ -125,7 +126,7 @@ impl Session {
         let folder = self.folder();
         let mut attempt = 1;
         loop {
-            let (etcd_port, api_port) = control_plane::free_ports()?;
+            let [etcd_port, api_port] = free_addresses()?.map(|address| address.port());
             let layout = Layout {
                 folder: &folder,
                 programs,

@@ -5,7 +5,7 @@ use agents::api::kind::Kind;
 use agents::api::rung::Rung;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::fixtures::{now, patched, status_review, stored, webhook};
 use crate::service::Admission;
@@ -148,7 +148,8 @@ fn contract(kind: Kind, old: &Value, new: &Value, generation: i64) -> Result<(),
     let seen = |status: &Value| status["observedGeneration"].as_i64();
     prop_assert!(seen(new) <= Some(generation), "S1 ahead");
     prop_assert!(seen(new) >= seen(old), "S1 back");
-    if old != new {
+    let is_bare = |status: &Value| status.as_object().is_none_or(Map::is_empty);
+    if old != new && !(is_bare(old) && is_bare(new)) {
         prop_assert_ne!(&old["updatedAt"], &new["updatedAt"], "S2 not moved");
     }
     let list = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
@@ -206,7 +207,7 @@ fn run_contract(old: &Value, new: &Value, conditions: &[Value]) -> Result<(), Te
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn no_history_of_status_writes_breaks_the_contract(

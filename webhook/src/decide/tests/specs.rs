@@ -149,10 +149,10 @@ fn all_faults_are_told_at_once_in_causes_and_message() {
 }
 
 #[test]
-fn the_lower_rungs_refuse_nothing() {
+fn the_lower_rungs_refuse_nothing_and_fill_in_all_the_same() {
     let broken = review("CREATE", Some(&workspace("much")), None);
     for (rung, allowed, warnings, patches, mode) in [
-        (Rung::Audit, true, 0, false, "audit"),
+        (Rung::Audit, true, 0, true, "audit"),
         (Rung::Warn, true, 1, true, "warn"),
         (Rung::Deny, false, 0, false, "enforce"),
         (Rung::FailLabelled, false, 0, false, "enforce"),

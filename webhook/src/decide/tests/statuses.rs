@@ -181,14 +181,14 @@ fn mending_has_modes_too() {
 }
 
 #[test]
-fn the_lowest_rung_neither_mends_nor_refuses() {
+fn the_lower_rungs_mend_and_refuse_nothing() {
     let (old, mut new) = (ended(), ended());
     new["status"]["phase"] = json!("Running");
-    for (rung, mends) in [(Rung::Audit, false), (Rung::Warn, true)] {
+    for rung in [Rung::Audit, Rung::Warn] {
         let admission = webhook(rung, json!({}));
         let response = ask_of(&admission, Door::MutateStatus, &status_review(&new, &old));
         assert_eq!(response["allowed"], true, "{rung}");
-        assert_eq!(patch_of(&response) != json!([]), mends, "{rung}");
+        assert_ne!(patch_of(&response), json!([]), "{rung}");
     }
 }
 

@@ -1,7 +1,7 @@
 use jiff::ToSpan;
 
-use super::super::material::tests::{in_time, pair};
 use super::*;
+use crate::kit::tls::material::tests::{in_time, pair};
 
 /// A word for a verdict, to compare whole sequences.
 fn word(verdict: &Verdict) -> &'static str {
@@ -9,8 +9,13 @@ fn word(verdict: &Verdict) -> &'static str {
         Verdict::Same => "same",
         Verdict::Swap(_) => "swap",
         Verdict::Refuse(_) => "refuse",
+        Verdict::Warn(_) => "warn",
         Verdict::Expire(_) => "expire",
     }
+}
+
+fn followed() -> Followed {
+    Followed::new(Demands::default())
 }
 
 fn missing() -> Look {
@@ -61,26 +66,41 @@ fn looks_are_judged_by_what_was_seen_before() {
         ),
     ];
     for (name, looks, expected) in cases {
-        let mut followed = Followed::default();
+        let mut followed = followed();
+        let times = (0..).map(|look: i32| in_time() + SETTLED * look);
         let got: Vec<_> = looks
             .into_iter()
-            .map(|seen| word(&followed.judge(seen, in_time())))
+            .zip(times)
+            .map(|(seen, time)| word(&followed.judge(seen, time)))
             .collect();
         assert_eq!(got, expected, "{name}");
     }
 }
 
 #[test]
+fn a_fault_that_is_seen_often_within_a_moment_is_not_yet_one() {
+    let mut followed = followed();
+    let moments = [0, 1, 50, 399, 400, 401];
+    let got =
+        moments.map(|moment| word(&followed.judge(missing(), in_time() + moment.milliseconds())));
+    assert_eq!(got, ["same", "same", "same", "same", "refuse", "same"]);
+}
+
+#[test]
 fn a_certificate_that_runs_out_in_use_is_noticed_once() {
-    let mut followed = Followed::default();
+    let mut followed = followed();
     let pair = pair();
     assert_eq!(word(&followed.judge(Ok(pair.clone()), in_time())), "swap");
-    let not_after = followed.used.as_ref().expect("a pair in use").not_after;
+    let term = followed.used.as_ref().expect("a pair in use").term;
+    let (overdue, not_after) = (term.overdue(), term.not_after);
     for (time, expected) in [
+        (overdue - 1.second(), "same"),
+        (overdue, "warn"),
         (not_after - 1.second(), "same"),
         (not_after, "expire"),
         (not_after + 1.second(), "same"),
     ] {
         assert_eq!(word(&followed.judge(Ok(pair.clone()), time)), expected);
     }
+    assert_eq!(followed.expired(), Some(not_after));
 }

@@ -1,0 +1,207 @@
+//! `make bench-webhook`: the release build of the webhook over TLS with reviews of three sizes, beside a server that does
+//! nothing, and whether the bars are met. Takes about two minutes once it is built.
+
+use agents::api::contract::door::{MUTATE, VALIDATE};
+use agents_bench::{
+    client::post,
+    load::{Latency, Target, at_rate, flat_out},
+    pki::Identity,
+    program::Webhook,
+    servers,
+    table::{Table, micros, verdict},
+};
+use anyhow::Result;
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+
+/// The rate at which latency is measured.
+const PER_SECOND: u32 = 2_000;
+const AT_RATE: Duration = Duration::from_secs(10);
+const FLAT_OUT: Duration = Duration::from_secs(5);
+const CONNECTIONS: usize = 8;
+/// Time for memory to settle after the start.
+const SETTLE: Duration = Duration::from_secs(2);
+const SIZES: [usize; 3] = [1024, 4 * 1024, 64 * 1024];
+
+/// What was measured for one size.
+struct Measured {
+    size: usize,
+    per_second: f64,
+    per_cpu_second: f64,
+    cost: Duration,
+    webhook: Latency,
+    nothing: Latency,
+    resident: f64,
+}
+
+fn main() -> Result<()> {
+    let identity = Identity::make()?;
+    let nothing = servers::bare(&identity)?;
+    let webhook = Webhook::start(&identity)?;
+    std::thread::sleep(SETTLE);
+    let idle = webhook.resident_mib()?;
+    let mut measured = Vec::new();
+    for size in SIZES {
+        let target = Target {
+            address: webhook.address,
+            tls: identity.client()?,
+            request: Arc::from(post(VALIDATE, review(size).as_bytes())),
+        };
+        let other = Target {
+            address: nothing.address,
+            ..target.clone()
+        };
+        webhook.try_out(&target)?;
+        measured.push(measure(&webhook, size, &target, &other)?);
+    }
+    // The other door once, to see that it answers.
+    let target = Target {
+        address: webhook.address,
+        tls: identity.client()?,
+        request: Arc::from(post(MUTATE, review(4 * 1024).as_bytes())),
+    };
+    webhook.try_out(&target)?;
+    println!("{}", overview(&measured).text());
+    println!("{}", bars(&webhook, idle, &measured).text());
+    Ok(())
+}
+
+fn measure(webhook: &Webhook, size: usize, target: &Target, other: &Target) -> Result<Measured> {
+    // Warm, so that the first measurement is not that of a cold cache.
+    flat_out(target, CONNECTIONS, Duration::from_secs(1))?;
+    let before = webhook.cpu()?;
+    let answers = flat_out(target, CONNECTIONS, FLAT_OUT)?;
+    let used = webhook.cpu()? - before;
+    let nothing = at_rate(other, PER_SECOND, AT_RATE)?;
+    let latency = at_rate(target, PER_SECOND, AT_RATE)?;
+    Ok(Measured {
+        size,
+        per_second: answers as f64 / FLAT_OUT.as_secs_f64(),
+        per_cpu_second: answers as f64 / used.as_secs_f64(),
+        cost: used / u32::try_from(answers.max(1))?,
+        webhook: latency,
+        nothing,
+        resident: webhook.resident_mib()?,
+    })
+}
+
+/// The create of an AgentRun that is allowed, as long as asked for.
+fn review(size: usize) -> String {
+    let with_text = |text: String| {
+        json!({
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+                "kind": {"group": "agents.proompteng.ai", "version": "v1alpha1", "kind": "AgentRun"},
+                "resource": {"group": "agents.proompteng.ai", "version": "v1alpha1", "resource": "agentruns"},
+                "requestKind": {"group": "agents.proompteng.ai", "version": "v1alpha1", "kind": "AgentRun"},
+                "requestResource": {"group": "agents.proompteng.ai", "version": "v1alpha1", "resource": "agentruns"},
+                "name": "bench",
+                "namespace": "bench",
+                "operation": "CREATE",
+                "userInfo": {"username": "bench", "groups": ["system:authenticated"]},
+                "dryRun": false,
+                "object": {
+                    "apiVersion": "agents.proompteng.ai/v1alpha1",
+                    "kind": "AgentRun",
+                    "metadata": {"name": "bench", "namespace": "bench"},
+                    "spec": {
+                        "agentRef": {"name": "a"},
+                        "implementation": {"inline": {"text": text}},
+                        "runtime": {"type": "job"},
+                    },
+                },
+                "oldObject": null,
+            },
+        })
+        .to_string()
+    };
+    let bare = with_text(String::new()).len();
+    with_text(
+        "words of work, "
+            .chars()
+            .cycle()
+            .take(size.saturating_sub(bare).max(1))
+            .collect(),
+    )
+}
+
+fn overview(measured: &[Measured]) -> Table {
+    let mut table = Table::new(&[
+        "review",
+        "per second, flat out",
+        "per CPU-second",
+        "CPU per review",
+        "p50",
+        "p99",
+        "p99.9",
+        "doing nothing p50",
+        "p99",
+        "p99.9",
+        "RSS under load",
+    ]);
+    for one in measured {
+        table.row([
+            format!("{} KiB", one.size / 1024),
+            format!("{:.0}", one.per_second),
+            format!("{:.0}", one.per_cpu_second),
+            micros(one.cost),
+            micros(one.webhook.p50),
+            micros(one.webhook.p99),
+            micros(one.webhook.p999),
+            micros(one.nothing.p50),
+            micros(one.nothing.p99),
+            micros(one.nothing.p999),
+            format!("{:.1} MiB", one.resident),
+        ]);
+    }
+    table
+}
+
+fn bars(webhook: &Webhook, idle: f64, measured: &[Measured]) -> Table {
+    let mut table = Table::new(&["bar", "asked", "measured", ""]);
+    let mut bar = |what: &str, asked: &str, found: String, met: bool| {
+        table.row([what.to_owned(), asked.to_owned(), found, verdict(met)]);
+    };
+    for one in measured.iter().filter(|one| one.size == 4 * 1024) {
+        let found = one.per_cpu_second;
+        let shown = format!("{found:.0}");
+        bar(
+            "4 KiB reviews per CPU-second",
+            "at least 25,000",
+            shown,
+            found >= 25_000.0,
+        );
+        let ratio = one.webhook.p99.as_secs_f64() / one.nothing.p99.as_secs_f64();
+        let shown = format!("{ratio:.2} times");
+        bar(
+            "p99 at 2,000/s, against doing nothing",
+            "at most 1.5 times",
+            shown,
+            ratio <= 1.5,
+        );
+    }
+    let most = measured.iter().map(|one| one.resident).fold(0.0, f64::max);
+    bar(
+        "RSS under load",
+        "at most 24 MiB",
+        format!("{most:.1} MiB"),
+        most <= 24.0,
+    );
+    bar(
+        "RSS idle",
+        "at most 12 MiB",
+        format!("{idle:.1} MiB"),
+        idle <= 12.0,
+    );
+    let ready = webhook.ready_after;
+    let shown = format!("{} ms", ready.as_millis());
+    bar(
+        "ready after the start",
+        "within 200 ms",
+        shown,
+        ready <= Duration::from_millis(200),
+    );
+    table
+}

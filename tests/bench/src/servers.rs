@@ -1,0 +1,180 @@
+//! Two servers in this process, each on threads of its own so that their processor time can be told apart: hyper over
+//! rustls with nothing around it, and the same through the serving kit. Both read the body and answer two bytes.
+
+use crate::{cpu, pki::Identity};
+use agents::kit::{
+    http::{Limits, Metrics, Server, Transport, read_body, text},
+    readiness::Readiness,
+    shutdown::channel,
+    tls::{self, Files, Source},
+};
+use anyhow::{Context, Result};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use prometheus_client::registry::Registry;
+use std::{
+    convert::Infallible, future::Future, net::SocketAddr, process, sync::mpsc, thread,
+    time::Duration,
+};
+use tokio::{net::TcpListener, runtime, task::JoinSet};
+use tokio_rustls::TlsAcceptor;
+
+/// Larger than any request of a bench.
+const BODY_LIMIT: usize = 1024 * 1024;
+/// As many as a small pod has.
+const WORKERS: usize = 2;
+
+/// A server that runs until this process ends.
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    name: &'static str,
+}
+
+impl Running {
+    /// Processor time of its threads so far.
+    pub fn cpu(&self) -> Result<Duration> {
+        cpu::of_threads(process::id(), Some(self.name))
+    }
+}
+
+/// Starts what `serve` makes of an open port, on a runtime whose threads have this name.
+fn start<F>(name: &'static str, serve: impl FnOnce(TcpListener) -> F) -> Result<Running>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let runtime = runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name(name)
+        .enable_all()
+        .build()?;
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+    let address = listener.local_addr()?;
+    let serving = runtime.spawn(serve(listener));
+    let (started, waiting) = mpsc::channel();
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            // Nobody waits any more if the bench was quicker.
+            let _ = started.send(());
+            // A server that panics ends the run at the first request that fails.
+            let _ = runtime.block_on(serving);
+        })?;
+    waiting.recv().context("the server does not start")?;
+    Ok(Running { address, name })
+}
+
+/// hyper over rustls and nothing else.
+pub fn bare(identity: &Identity) -> Result<Running> {
+    let acceptor = TlsAcceptor::from(identity.server()?);
+    start("bare", move |listener| async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            connections.spawn(async move {
+                drop(stream.set_nodelay(true));
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    let connection = http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service_fn(answer));
+                    // A client that breaks off is no matter of the bench.
+                    drop(connection.await);
+                }
+            });
+            while connections.try_join_next().is_some() {}
+        }
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the body is limited by its type")]
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let body = Limited::new(request.into_body(), BODY_LIMIT)
+        .collect()
+        .await;
+    let mut response = Response::new(Full::from("{}"));
+    if body.is_err() {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+    }
+    Ok(response)
+}
+
+/// The same through the kit: certificate source, limits, deadlines, guard against panics, metrics.
+pub fn kit(identity: &Identity) -> Result<Running> {
+    let mut registry = Registry::default();
+    let gate = Readiness::default().gate("certificate");
+    let files = Files {
+        certificate: identity.certificate_file(),
+        key: identity.key_file(),
+        client_ca: None,
+    };
+    let source = Source::new(files, gate, tls::Metrics::register(&mut registry));
+    let metrics = Metrics::register(&mut registry).of("bench");
+    let service = tower::service_fn(|request: Request<Incoming>| async {
+        let answer = match read_body(request.into_body(), BODY_LIMIT).await {
+            Ok(_) => text(StatusCode::OK, "{}"),
+            Err(error) => error.response(),
+        };
+        Ok::<_, Infallible>(answer)
+    });
+    start("kit", move |listener| async move {
+        // Kept until the end: a trigger that is gone counts as a shutdown.
+        let (_trigger, shutdown) = channel();
+        let server = Server {
+            listener,
+            transport: Transport::Tls(source.tls()),
+            limits: Limits::default(),
+            metrics,
+        };
+        let mut following = JoinSet::new();
+        following.spawn(source.run(shutdown.clone()));
+        server.serve(service, shutdown).await;
+    })
+}
+
+/// Waits until a server has its certificate and answers.
+pub fn await_ready(target: &crate::load::Target) -> Result<()> {
+    let mut last = None;
+    for _ in 0..200 {
+        let asked = crate::client::Client::connect(target.address, &target.tls)
+            .and_then(|mut client| client.ask(&target.request).map(drop));
+        match asked {
+            Ok(()) => return Ok(()),
+            Err(error) => last = Some(error),
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Err(last
+        .context("nobody was asked")?
+        .context("the server does not get ready"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        client::post,
+        load::{Target, flat_out},
+    };
+    use std::sync::Arc;
+
+    #[test]
+    fn both_servers_answer_and_their_time_is_counted() {
+        let identity = Identity::make().unwrap();
+        for running in [bare(&identity).unwrap(), kit(&identity).unwrap()] {
+            let target = Target {
+                address: running.address,
+                tls: identity.client().unwrap(),
+                request: Arc::from(post("/", b"{}")),
+            };
+            await_ready(&target).unwrap();
+            let answers = flat_out(&target, 2, Duration::from_millis(200)).unwrap();
+            assert!(answers > 0);
+            assert!(running.cpu().unwrap() > Duration::ZERO, "{}", running.name);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Tables as Markdown, so that they can be put into `docs/performance.md` as they are.
+
+use std::time::Duration;
+
+/// A table: a row of titles, and rows of cells.
+#[derive(Clone, Debug)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these titles.
+    pub fn new(titles: &[&str]) -> Self {
+        let titles = titles.iter().map(|title| (*title).to_owned());
+        Self {
+            rows: vec![titles.collect()],
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The table as text, columns aligned.
+    pub fn text(&self) -> String {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths);
+            let cells: Vec<_> = cells
+                .map(|(cell, &width)| format!("{cell:width$}"))
+                .collect();
+            text += &format!("| {} |\n", cells.join(" | "));
+            if number == 0 {
+                let lines: Vec<_> = widths.iter().map(|&width| "-".repeat(width)).collect();
+                text += &format!("| {} |\n", lines.join(" | "));
+            }
+        }
+        text
+    }
+}
+
+/// A duration in microseconds.
+pub fn micros(time: Duration) -> String {
+    format!("{:.1} us", time.as_secs_f64() * 1e6)
+}
+
+/// A number compared with its bar.
+pub fn verdict(met: bool) -> String {
+    if met { "met" } else { "MISSED" }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new(&["what", "cost"]);
+        table.row(["decode".to_owned(), micros(Duration::from_nanos(1500))]);
+        let expected = "| what   | cost   |\n| ------ | ------ |\n| decode | 1.5 us |\n";
+        assert_eq!(table.text(), expected);
+    }
+}

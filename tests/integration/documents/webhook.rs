@@ -1,0 +1,84 @@
+//! The parts of `docs/webhook.md` that are made from the sources.
+
+use agents::api::contract::label;
+use agents::api::registration::Check;
+use agents::api::rung::{Rung, Territory};
+
+use std::fs;
+use support::fixtures::repository;
+
+use super::bind;
+
+const DOCUMENT: &str = "docs/webhook.md";
+
+#[test]
+fn the_webhook_document_shows_the_ladder_and_every_check() {
+    let stored = fs::read_to_string(repository().join(DOCUMENT)).unwrap();
+    let document = with_part(&stored, "ladder", &ladder());
+    bind(DOCUMENT, &with_part(&document, "checks", &checks()));
+}
+
+/// The document with another text between the marks of a part, which stay as they are.
+fn with_part(document: &str, part: &str, text: &str) -> String {
+    let (begin, end) = (
+        format!("<!-- begin {part}:"),
+        format!("<!-- end {part} -->"),
+    );
+    let at = |mark: &str| {
+        let found = document.find(mark);
+        found.unwrap_or_else(|| panic!("`{mark}` is not in the document"))
+    };
+    let (begin, end) = (at(&begin), at(&end));
+    let begin = begin + document[begin..].find("-->").expect("the end of a mark") + "-->".len();
+    format!("{}\n\n{text}\n{}", &document[..begin], &document[end..])
+}
+
+/// What each rung means, and what must be good before the next.
+fn ladder() -> String {
+    let mut text = "| Rung | Refuses | Warns | While the webhook does not answer | Meaning |\n|---|---|---|---|---|\n".to_owned();
+    for rung in Rung::ALL {
+        text += &format!(
+            "| `{rung}` | {} | {} | {} | {} |\n",
+            yes(rung.refuses()),
+            yes(rung.warns()),
+            policies(rung),
+            rung.meaning()
+        );
+    }
+    text += &format!(
+        "\nA namespace is labelled with `{}: {}`.\n",
+        label::ADMISSION,
+        label::ADMISSION_FAIL
+    );
+    for rung in Rung::ALL {
+        text += &match rung.next() {
+            Some(next) => format!("\nFrom `{rung}` to `{next}`, when these are good:\n\n"),
+            None => format!("\nOn `{rung}`, keep an eye on:\n\n"),
+        };
+        for gate in rung.gates() {
+            text += &format!("- `{}`: {}\n", gate.metric, gate.wanted);
+        }
+    }
+    text
+}
+
+fn yes(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
+}
+
+fn policies(rung: Rung) -> String {
+    let [plain, labelled] = [Territory::Plain, Territory::Labelled]
+        .map(|territory| rung.failure_policy(territory).as_str());
+    match plain == labelled {
+        true => format!("`{plain}`"),
+        false => format!("`{labelled}` in labelled namespaces, else `{plain}`"),
+    }
+}
+
+fn checks() -> String {
+    let mut text = "| Check | A finding means |\n|---|---|\n".to_owned();
+    for check in Check::ALL {
+        text += &format!("| `{check}` | {} |\n", check.meaning());
+    }
+    text + "| `unseen` | The configurations are not there or cannot be read, so nothing is known. |\n"
+}
