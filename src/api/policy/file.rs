@@ -125,6 +125,16 @@ modes: {AllowedImages: warn}
     }
 
     #[test]
+    fn the_file_in_the_documentation_is_a_policy() {
+        let page = include_str!("../../../docs/policy.md");
+        let (_, after) = page.split_once("```yaml").unwrap();
+        let (file, _) = after.split_once("```").unwrap();
+        let policy = Policy::parse(file).unwrap();
+        assert_eq!(policy.mode(Rule::AllowedImages), Mode::Warn);
+        assert!(Rule::ALL.iter().all(|rule| page.contains(rule.as_str())));
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (text, expected) in [
             (
@@ -152,7 +162,7 @@ modes: {AllowedImages: warn}
         }
         for (text, place, word) in [
             ("labels:\n  requird: [team]\n", "line 2", "requird"),
-            ("images: []\n", "line 1", "images"),
+            ("images: []\n", "line 1", "mapping"),
             ("modes: {DeniedImages: block}\n", "line 1", "block"),
             (
                 "modes: {DeniedPictures: warn}\n",
