@@ -10,3 +10,6 @@ mod events;
 mod kit;
 mod lab;
 mod layers;
+mod packages;
+mod registration;
+mod webhook;
