@@ -111,9 +111,6 @@ impl Settings for Config {
             .or("follow"),
         );
         let stance = read_stance(reader);
-        let policy = policy::Settings::read(reader);
-        let lookup = lookup::Settings::read(reader);
-        let own = Own::read(reader);
         let registration = reader.value(
             Setting::<String>::new(
                 "AGENTS_WEBHOOK_CONFIGURATION_NAME",
@@ -121,6 +118,9 @@ impl Settings for Config {
             )
             .or(DEFAULT_NAME),
         );
+        let policy = policy::Settings::read(reader);
+        let lookup = lookup::Settings::read(reader);
+        let own = Own::read(reader);
         let events = events::Settings::read(reader);
         let tls = Options::read(reader);
         let common = Common::read(

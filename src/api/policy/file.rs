@@ -35,10 +35,12 @@ impl Policy {
     ///
     /// When the text is not a policy from end to end.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        if text.trim().is_empty() {
-            return Err(PolicyError::Empty);
-        }
-        let policy: Self = serde_saphyr::from_str(text).map_err(|error| unreadable(&error))?;
+        // Comments alone, or the word null, are as empty as no text at all.
+        let policy: Option<Self> = match text.trim() {
+            "" => None,
+            text => serde_saphyr::from_str(text).map_err(|error| unreadable(&error))?,
+        };
+        let policy = policy.ok_or(PolicyError::Empty)?;
         match policy.blank_entry() {
             None => Ok(policy),
             Some((list, index)) => Err(PolicyError::Blank { list, index }),
@@ -176,7 +178,8 @@ modes: {AllowedImages: warn}
             ),
             ("labels: {required: [a}\n", "line 1", ""),
             ("--- {}\n--- {}\n", "", ""),
-            ("# nothing\n", "", ""),
+            ("# nothing\n", "empty", ""),
+            ("null", "empty", ""),
             ("just text", "line 1", ""),
         ] {
             let said = Policy::parse(text).unwrap_err().to_string();
