@@ -10,5 +10,5 @@ mod events;
 mod kit;
 mod lab;
 mod layers;
-mod registration;
 mod packages;
+mod registration;
