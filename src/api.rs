@@ -8,6 +8,8 @@ pub mod crd;
 pub mod custody;
 pub mod defaults;
 pub mod examine;
+#[cfg(test)]
+mod fixtures;
 pub mod kind;
 pub mod kinds;
 pub mod names;

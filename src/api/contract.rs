@@ -149,6 +149,10 @@ pub mod env {
     pub const POLICY_REQUIRE_SECRET_BINDING: &str = "AGENTS_POLICY_REQUIRE_SECRET_BINDING";
     /// Modes of the rules of the policy.
     pub const POLICY_MODES: &str = "AGENTS_POLICY_MODES";
+    /// Modes of the rules of the status contract.
+    pub const POLICY_STATUS_MODES: &str = "AGENTS_POLICY_STATUS_MODES";
+    /// What happens when a Job is deleted before its outcome is stored.
+    pub const POLICY_JOB_DELETE: &str = "AGENTS_POLICY_JOB_DELETE";
 }
 
 /// `reportingController` of the Events that each program emits.

@@ -154,10 +154,11 @@ fn ready_page(gates: &[GateState], verbose: bool) -> (StatusCode, Bytes) {
         }
     };
     if verbose {
-        for GateState { name, closed } in gates {
-            page += &match closed {
-                None => format!("[+] {name}\n"),
-                Some(reason) => format!("[-] {name}: {reason}\n"),
+        for GateState { name, closed, note } in gates {
+            page += &match (closed, note) {
+                (None, None) => format!("[+] {name}\n"),
+                (None, Some(note)) => format!("[+] {name}: {note}\n"),
+                (Some(reason), _) => format!("[-] {name}: {reason}\n"),
             };
         }
     }

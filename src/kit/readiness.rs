@@ -22,6 +22,8 @@ pub struct GateState {
     pub name: &'static str,
     /// Why it is closed; nothing when it is open.
     pub closed: Option<String>,
+    /// What should be known about a gate that is open all the same.
+    pub note: Option<String>,
 }
 
 impl Readiness {
@@ -31,6 +33,7 @@ impl Readiness {
         gates.push(GateState {
             name,
             closed: Some("not yet opened".to_owned()),
+            note: None,
         });
         Gate {
             readiness: self.clone(),
@@ -52,17 +55,23 @@ impl Readiness {
 impl Gate {
     /// Lets traffic through, as far as this gate is concerned.
     pub fn open(&self) {
-        self.set(None);
+        self.set(None, None);
+    }
+
+    /// Lets traffic through although something is amiss, which `/readyz` shows.
+    pub fn open_but(&self, note: impl Into<String>) {
+        self.set(None, Some(note.into()));
     }
 
     /// Takes the program out of service, with the reason that `/readyz` shows.
     pub fn close(&self, reason: impl Into<String>) {
-        self.set(Some(reason.into()));
+        self.set(Some(reason.into()), None);
     }
 
-    fn set(&self, closed: Option<String>) {
+    fn set(&self, closed: Option<String>, note: Option<String>) {
         if let Some(gate) = self.readiness.lock().get_mut(self.index) {
             gate.closed = closed;
+            gate.note = note;
         }
     }
 }
@@ -82,6 +91,7 @@ mod tests {
         let state = |name, closed: Option<&str>| GateState {
             name,
             closed: closed.map(str::to_owned),
+            note: None,
         };
         assert_eq!(
             readiness.gates(),

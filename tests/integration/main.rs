@@ -12,3 +12,4 @@ mod lab;
 mod layers;
 mod packages;
 mod registration;
+mod webhook;

@@ -144,14 +144,19 @@ async fn with_warden<T>(
     .2
 }
 
-/// Waits until the metrics show every one of these lines.
+/// Waits until the metrics show every one of these lines; one without a value stands for any but 0, since on a slow
+/// machine a warden may have looked more than once.
 async fn shows(registry: &Registry, wanted: &[&str]) -> Result<String> {
+    let fits = |shown: &str, line: &str| {
+        let value = shown.strip_prefix(line);
+        shown == line || value.is_some_and(|value| value.starts_with(' ') && value != " 0")
+    };
     wait::retry("metrics of the registration", DEADLINE, async || {
         let mut page = String::new();
         encode(&mut page, registry)?;
         let missing = wanted
             .iter()
-            .find(|line| !page.lines().any(|shown| shown == **line));
+            .find(|line| !page.lines().any(|shown| fits(shown, line)));
         match missing {
             None => Ok(page),
             Some(line) => anyhow::bail!("{line} is not in\n{page}"),
@@ -166,7 +171,7 @@ async fn a_registration_of_its_own_rung_is_found_to_be_as_it_should() -> Result<
     store(&here, Rung::FailLabelled).await?;
     let expected = (here.name.clone(), Rung::FailLabelled);
     let page = with_warden(&here.client, expected, async |registry| {
-        shows(registry, &["registration_looks_total{result=\"judged\"} 1"]).await
+        shows(registry, &["registration_looks_total{result=\"judged\"}"]).await
     })
     .await?;
     for check in Check::ALL {
@@ -194,7 +199,8 @@ async fn a_registration_of_another_rung_is_counted_and_told_in_an_event() -> Res
             "Warning",
             "RegistrationAtFault",
             "Inspect",
-            "rung: validate.agents.proompteng.ai: in plain namespaces failurePolicy is Fail, but the rung audit means Ignore",
+            "rung: validate.agents.proompteng.ai: in labelled namespaces failurePolicy is Fail, but the rung audit means Ignore; \
+             rung: validate.agents.proompteng.ai: in plain namespaces failurePolicy is Fail, but the rung audit means Ignore",
         ]
     );
     remove(&here).await
@@ -204,7 +210,7 @@ async fn a_registration_of_another_rung_is_counted_and_told_in_an_event() -> Res
 async fn a_registration_that_is_not_there_or_not_readable_is_said_and_ends_nothing() -> Result<()> {
     let here = namespace("unregistered").await?;
     let missing = [
-        "registration_looks_total{result=\"missing\"} 1",
+        "registration_looks_total{result=\"missing\"}",
         "registration_findings{check=\"unseen\"} 1",
     ];
     let expected = (here.name.clone(), Rung::Deny);
@@ -218,7 +224,7 @@ async fn a_registration_that_is_not_there_or_not_readable_is_said_and_ends_nothi
     with_warden(&stranger, expected, async |registry| {
         shows(
             registry,
-            &["registration_looks_total{result=\"forbidden\"} 1"],
+            &["registration_looks_total{result=\"forbidden\"}"],
         )
         .await
     })

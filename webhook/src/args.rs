@@ -13,6 +13,8 @@ use agents::{
 };
 
 use crate::decide::Stance;
+use crate::own::Own;
+use crate::{lookup, policy};
 
 /// Flags of the program.
 pub type Args = Flags<Config>;
@@ -32,6 +34,12 @@ pub struct Config {
     pub cluster: Cluster,
     /// How rules are applied.
     pub stance: Stance,
+    /// What the policy is and where its files are.
+    pub policy: policy::Settings,
+    /// Which objects are looked up.
+    pub lookup: lookup::Settings,
+    /// The program's own pod.
+    pub own: Own,
     /// How Events are emitted.
     pub events: events::Settings,
     /// Name of our webhook configurations in the cluster.
@@ -110,6 +118,9 @@ impl Settings for Config {
             )
             .or(DEFAULT_NAME),
         );
+        let policy = policy::Settings::read(reader);
+        let lookup = lookup::Settings::read(reader);
+        let own = Own::read(reader);
         let events = events::Settings::read(reader);
         let tls = Options::read(reader);
         let common = Common::read(
@@ -127,6 +138,9 @@ impl Settings for Config {
             reviews: reviews?,
             cluster: cluster?,
             stance: stance?,
+            policy: policy?,
+            lookup: lookup?,
+            own: own?,
             events: events?,
             registration: registration?,
             tls: tls?,

@@ -19,10 +19,10 @@ use tokio::time::timeout;
 use crate::actor::{self, Actors};
 use crate::args::{Args, Cluster, Config};
 use crate::certificate;
-use crate::lookup::Lookup;
+use crate::lookup::{self, Lookup};
 use crate::metrics::Metrics;
 use crate::notices::Notices;
-use crate::policy::Policies;
+use crate::policy::{self, Herald};
 use crate::registration::{self, Warden};
 use crate::service::{Admission, Room, Side, service};
 
@@ -46,6 +46,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
         reviews,
         cluster,
         stance,
+        policy,
+        lookup,
+        own,
         events,
         registration,
         tls,
@@ -53,14 +56,18 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let reporter = Reporter::new(reporter::WEBHOOK, &instance);
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let mut policies = load(&mut program, policy)?;
     let listener = listen_on("admission", listen).await?;
     let gate = program.readiness.gate("certificate");
     let source = tls::Source::new(tls, gate, tls::Metrics::register(program.metrics()))
         .seen_on(listener.local_addr().unwrap_or(listen));
-    let side = match cluster {
+    let (lookup, side) = match cluster {
         Cluster::Follow => {
             let client = connect().await?;
+            let lookup = follow(&mut program, client.clone(), &lookup);
             let emitter = tell(&mut program, client.clone(), events, reporter);
+            let own = own.regarding(&instance, client.default_namespace());
+            policies = policies.told_by(Herald::new(emitter.clone(), own));
             let expected = (registration, stance.rung);
             let notices = source.notices();
             watch_over(
@@ -70,21 +77,18 @@ pub async fn run(args: Args) -> Result<(), Error> {
                 expected,
                 notices,
             );
-            attach(&mut program, client, emitter)
+            (lookup, attach(&mut program, client, emitter))
         }
         Cluster::Off => {
             tracing::warn!("Running without a cluster: nothing is looked up, no Event is written");
-            Side::default()
+            (Lookup::empty(), Side::default())
         }
     };
     let metrics = Metrics::register(program.metrics());
-    let admission = Admission::new(
-        Policies::fixed(Default::default(), None),
-        Lookup::empty(),
-        stance,
-        side,
-        metrics,
-    );
+    let admission = Admission::new(policies.policies(), lookup, stance, side, metrics);
+    program.tasks.support("policy", |shutdown| {
+        policies.run(shutdown).map_err(Into::into)
+    });
     let server = Server {
         listener,
         transport: Transport::Tls(source.tls()),
@@ -119,6 +123,29 @@ async fn connect() -> Result<Client, Error> {
         Ok(Err(error)) => Err(failed(error.into())),
         Err(elapsed) => Err(failed(elapsed.into())),
     }
+}
+
+/// The policy from settings and files; a program that does not know what to allow must not answer.
+fn load(program: &mut Program, settings: policy::Settings) -> Result<policy::Source, Error> {
+    let gate = program.readiness.gate("policy");
+    let metrics = policy::Metrics::register(program.metrics());
+    let source = policy::Source::load(settings, metrics).map_err(|refused| Error::Start {
+        what: "put the policy in force",
+        source: refused.into(),
+    })?;
+    gate.open();
+    Ok(source)
+}
+
+/// The copy of what decisions look up, and the task that keeps it up to date.
+fn follow(program: &mut Program, client: Client, settings: &lookup::Settings) -> Lookup {
+    let gate = program.readiness.gate("caches");
+    let metrics = lookup::Metrics::register(program.metrics());
+    let (lookup, follower) = Lookup::following(client, settings, gate, metrics);
+    program.tasks.support("lookup", |shutdown| {
+        follower.run(shutdown).map_err(Into::into)
+    });
+    lookup
 }
 
 /// The emitter of Events, and the task that writes them.

@@ -5,8 +5,8 @@
 //! [`patch`], and [`notices`] tells the cluster about a refusal. What cannot be decided is a [`refusal`].
 //!
 //! [`policy`] and [`lookup`] are what decisions go by, [`actor`] keeps who deleted a Job, [`metrics`] is what is counted,
-//! [`registration`] looks at what the cluster was told about us, [`certificate`] tells of trouble with ours, [`args`] is
-//! what operators can set, and [`front`] puts it all together.
+//! [`registration`] looks at what the cluster was told about us, [`certificate`] tells of trouble with ours, [`own`] is
+//! the program's own pod, [`args`] is what operators can set, and [`front`] puts it all together.
 
 pub mod actor;
 pub mod args;
@@ -19,6 +19,7 @@ pub mod front;
 pub mod lookup;
 pub mod metrics;
 pub mod notices;
+pub mod own;
 pub mod patch;
 pub mod policy;
 pub mod refusal;

@@ -1,15 +1,32 @@
 //! The objects that decisions look up, kept in memory and followed by watches, so that no review waits for the API
 //! server.
+//!
+//! Only what decisions need is kept: of an Agent its lists, of an ImplementationSpec the name of its repository host, of
+//! a Signal its name. What the copy does not know it says nothing about: a reference counts as missing only where its
+//! kind and namespace are followed and have been listed. A copy that cannot be brought up to date is still used, and says
+//! how old it is; why is told in `health`.
 
+mod follow;
+mod health;
 mod index;
+mod metrics;
+mod settings;
 mod shelf;
+mod start;
 
 use std::sync::Arc;
 
 use agents::api::kind::Kind;
 use agents::api::policy::Surroundings;
 use agents::api::references::Reference;
+use agents::kit::readiness::Gate;
+use kube::Client;
 use serde_json::Value;
+
+pub use follow::Follower;
+pub use metrics::Metrics;
+pub use settings::{Namespaces, Settings};
+pub use start::Unfit;
 
 use index::Index;
 
@@ -23,6 +40,20 @@ impl Lookup {
     /// A look-up that knows nothing and therefore misses nothing.
     pub fn empty() -> Self {
         Self::default()
+    }
+
+    /// A look-up that follows a cluster, and the task that does the following, which the caller must run. The gate opens
+    /// when everything has been listed once.
+    pub fn following(
+        client: Client,
+        settings: &Settings,
+        gate: Gate,
+        metrics: Metrics,
+    ) -> (Self, Follower) {
+        let lookup = Self::default();
+        let index = Arc::clone(&lookup.index);
+        let follower = Follower::new(client, settings, index, gate, metrics);
+        (lookup, follower)
     }
 
     /// What the policy needs to know about the objects that this one refers to.

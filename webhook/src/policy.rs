@@ -4,7 +4,11 @@
 //! as a whole changes nothing: the last good one stays, and a metric and an Event say so. Beside the policy in force
 //! there may be a candidate, which is evaluated on the same objects and decides nothing.
 
+mod herald;
+mod metrics;
+mod settings;
 mod shadow;
+mod source;
 
 use std::sync::Arc;
 
@@ -12,7 +16,11 @@ use agents::api::policy::Policy;
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 
+pub use herald::Herald;
+pub use metrics::Metrics;
+pub use settings::{Modes, Overrides, Settings};
 pub use shadow::{Difference, Direction, differences};
+pub use source::{Refused, Source};
 
 /// Hexadecimal digits of a hash; enough to tell policies apart, short enough for an annotation.
 const HASH_DIGITS: usize = 12;
@@ -68,6 +76,11 @@ impl Policies {
         Self {
             current: Arc::new(ArcSwap::from_pointee(first)),
         }
+    }
+
+    /// Puts other policies in force, for all reviews that start from now on.
+    fn replace(&self, next: InForce) {
+        self.current.store(Arc::new(next));
     }
 
     /// What is in force now. Take it once per review, so that one review is judged by one policy.

@@ -72,9 +72,11 @@ impl Warden {
         loop {
             let seen = self.look().await;
             self.metrics.show(&seen);
-            for news in self.said.hear(seen) {
-                self.say(&news);
+            let news = self.said.hear(seen);
+            for one in &news {
+                self.log(one);
             }
+            self.tell(&news);
             // Replicas that started together need not look together.
             let pause = INTERVAL.mul_f64(0.75 + fastrand::f64() / 2.0);
             tokio::select! {
@@ -107,11 +109,10 @@ impl Warden {
         Seen::Findings(judged.collect())
     }
 
-    fn say(&self, news: &News) {
+    fn log(&self, news: &News) {
         let (configuration, rung) = (self.name.as_str(), self.rung.as_str());
         match news {
-            News::Found(mutates, finding) => {
-                let Finding { check, hook, text } = finding;
+            News::Found(_, Finding { check, hook, text }) => {
                 let check = check.as_str();
                 tracing::warn!(
                     configuration,
@@ -121,11 +122,6 @@ impl Warden {
                     text,
                     "Registration is at fault"
                 );
-                let note = Note::new(finding.to_string());
-                let [mutating, validating] = &self.about;
-                let about = if *mutates { mutating } else { validating };
-                let occurrence = Occurrence::new(about.clone(), Reason::RegistrationAtFault, note);
-                self.emitter.emit(Effect::Real, occurrence);
             }
             News::Clean => {
                 tracing::info!(configuration, rung, "Registration is as it should be");
@@ -133,6 +129,23 @@ impl Warden {
             News::Trouble(trouble) => {
                 let reason = trouble.to_string();
                 tracing::warn!(configuration, rung, reason, "Registration cannot be judged");
+            }
+        }
+    }
+
+    /// One Event about each configuration with all that is new in it: repeats would keep the words of the first.
+    fn tell(&self, news: &[News]) {
+        let [mutating, validating] = &self.about;
+        for (about, wanted) in [(mutating, true), (validating, false)] {
+            let found = news.iter().filter_map(|news| match news {
+                News::Found(mutates, finding) => (*mutates == wanted).then(|| finding.to_string()),
+                News::Clean | News::Trouble(_) => None,
+            });
+            let found: Vec<String> = found.collect();
+            if !found.is_empty() {
+                let (reason, note) = (Reason::RegistrationAtFault, Note::new(found.join("; ")));
+                let occurrence = Occurrence::new(about.clone(), reason, note);
+                self.emitter.emit(Effect::Real, occurrence);
             }
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::crd::Rule;
+use crate::api::fixtures::{Fixture, objects};
 use crate::api::kind::Kind;
 
 fn root(kind: Kind) -> JSONSchemaProps {
@@ -26,25 +27,6 @@ fn visit_all(path: &str, schema: &JSONSchemaProps, visit: &mut impl FnMut(&str, 
     if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
         visit_all(&format!("{path}{{}}"), values, visit);
     }
-}
-
-/// Objects of our kinds in the files of a folder, with what the first line of the file says.
-pub(super) fn objects(folder: &str) -> Vec<(String, Kind, Value)> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let first = text.lines().next().unwrap_or_default().to_owned();
-        let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-        for object in documents {
-            let kind = Kind::ALL
-                .into_iter()
-                .find(|kind| object["kind"] == kind.as_str());
-            found.extend(kind.map(|kind| (first.clone(), kind, object)));
-        }
-    }
-    found
 }
 
 fn lines(causes: Causes) -> Vec<String> {
@@ -139,7 +121,7 @@ fn every_full_object_and_every_example_conforms() {
     let mut all = objects("tests/fixtures/full");
     all.extend(objects("examples"));
     assert!(all.len() >= 2 * Kind::ALL.len());
-    for (_, kind, object) in all {
+    for Fixture { kind, object, .. } in all {
         let name = object["metadata"]["name"].clone();
         let none = Vec::<String>::new();
         assert_eq!(
@@ -164,8 +146,13 @@ fn what_the_api_server_refuses_is_refused_at_the_same_place() {
     let mut checked = 0;
     for folder in std::fs::read_dir(folders).unwrap() {
         let folder = folder.unwrap().path();
-        for (first, kind, object) in objects(folder.to_str().unwrap()) {
-            let expected = first.strip_prefix("# expect: ").unwrap();
+        for fixture in objects(folder.to_str().unwrap()) {
+            let Fixture {
+                first_line,
+                kind,
+                object,
+            } = fixture;
+            let expected = first_line.strip_prefix("# expect: ").unwrap();
             let place = expected.split(": ").next().unwrap();
             let found = lines(conform_spec(kind, &object, None));
             let at_place = |line: &String| {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::examine::examine;
+use crate::api::fixtures::{self, Fixture};
 
 /// The object with a value put in.
 fn filled(mut object: Value, place: FieldPath, value: Value) -> Value {
@@ -25,23 +26,11 @@ fn with_all(kind: Kind, object: &Value) -> Value {
     })
 }
 
-/// Every full object and every example, with its kind.
-fn objects() -> Vec<(Kind, Value)> {
-    let mut found = Vec::new();
-    for folder in ["tests/fixtures/full", "examples"] {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-            let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-            for object in documents {
-                let kind = Kind::ALL
-                    .into_iter()
-                    .find(|kind| object["kind"] == kind.as_str());
-                found.extend(kind.map(|kind| (kind, object)));
-            }
-        }
-    }
-    found
+/// Every full object and every example.
+fn objects() -> Vec<Fixture> {
+    let mut all = fixtures::objects("tests/fixtures/full");
+    all.extend(fixtures::objects("examples"));
+    all
 }
 
 #[test]
@@ -100,7 +89,7 @@ fn absent_fields_show_what_they_stand_for() {
 
 #[test]
 fn defaults_are_filled_in_once_and_make_nothing_wrong() {
-    for (kind, object) in objects() {
+    for Fixture { kind, object, .. } in objects() {
         for (path, _) in table(kind) {
             let mut less = object.clone();
             let (field, parents) = path.split_last().unwrap();

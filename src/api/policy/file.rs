@@ -35,10 +35,12 @@ impl Policy {
     ///
     /// When the text is not a policy from end to end.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        if text.trim().is_empty() {
-            return Err(PolicyError::Empty);
-        }
-        let policy: Self = serde_saphyr::from_str(text).map_err(|error| unreadable(&error))?;
+        // Comments alone, or the word null, are as empty as no text at all.
+        let policy: Option<Self> = match text.trim() {
+            "" => None,
+            text => serde_saphyr::from_str(text).map_err(|error| unreadable(&error))?,
+        };
+        let policy = policy.ok_or(PolicyError::Empty)?;
         match policy.blank_entry() {
             None => Ok(policy),
             Some((list, index)) => Err(PolicyError::Blank { list, index }),
@@ -125,6 +127,16 @@ modes: {AllowedImages: warn}
     }
 
     #[test]
+    fn the_file_in_the_documentation_is_a_policy() {
+        let page = include_str!("../../../docs/policy.md");
+        let (_, after) = page.split_once("```yaml").unwrap();
+        let (file, _) = after.split_once("```").unwrap();
+        let policy = Policy::parse(file).unwrap();
+        assert_eq!(policy.mode(Rule::AllowedImages), Mode::Warn);
+        assert!(Rule::ALL.iter().all(|rule| page.contains(rule.as_str())));
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (text, expected) in [
             (
@@ -152,7 +164,7 @@ modes: {AllowedImages: warn}
         }
         for (text, place, word) in [
             ("labels:\n  requird: [team]\n", "line 2", "requird"),
-            ("images: []\n", "line 1", "images"),
+            ("images: []\n", "line 1", "mapping"),
             ("modes: {DeniedImages: block}\n", "line 1", "block"),
             (
                 "modes: {DeniedPictures: warn}\n",
@@ -166,7 +178,8 @@ modes: {AllowedImages: warn}
             ),
             ("labels: {required: [a}\n", "line 1", ""),
             ("--- {}\n--- {}\n", "", ""),
-            ("# nothing\n", "", ""),
+            ("# nothing\n", "empty", ""),
+            ("null", "empty", ""),
             ("just text", "line 1", ""),
         ] {
             let said = Policy::parse(text).unwrap_err().to_string();

@@ -5,6 +5,8 @@
 
 mod orchestration;
 mod run;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 use serde_json::Value;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::shared::testing::{agent_run, faults, faults_of_update, with_spec};
 use super::*;
+use crate::api::fixtures::{self, Fixture};
 
 #[test]
 fn what_cannot_be_read_is_named_with_its_place() {
@@ -229,28 +230,10 @@ fn a_huge_object_of_tiny_faults_is_told_in_short() {
 
 #[test]
 fn every_example_is_without_fault() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-    let mut checked = 0;
-    for file in std::fs::read_dir(folder).unwrap() {
-        let path = file.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-        for object in objects {
-            let kind = Kind::ALL
-                .into_iter()
-                .find(|kind| object["kind"] == kind.as_str());
-            let Some(kind) = kind else { continue };
-            assert_eq!(
-                faults(kind, &object),
-                Vec::<String>::new(),
-                "{}",
-                path.display()
-            );
-            checked += 1;
-        }
+    let examples = fixtures::objects("examples");
+    assert!(examples.len() >= Kind::ALL.len());
+    for Fixture { kind, object, .. } in examples {
+        let name = &object["metadata"]["name"];
+        assert_eq!(faults(kind, &object), Vec::<String>::new(), "{kind} {name}");
     }
-    assert!(
-        checked >= Kind::ALL.len(),
-        "only {checked} examples were found"
-    );
 }

@@ -58,6 +58,14 @@ async fn readyz_names_the_closed_gates_and_lists_all_when_verbose() {
         get(&readiness, "/readyz").await,
         (200, "ready\n".to_owned())
     );
+    cache.open_but("a minute old");
+    assert_eq!(
+        get(&readiness, "/readyz?verbose").await,
+        (
+            200,
+            "ready\n[+] certificate\n[+] cache: a minute old\n".to_owned()
+        )
+    );
 }
 
 #[tokio::test]

@@ -1,17 +1,25 @@
 //! `make bench-webhook`: the release build of the webhook over TLS with reviews of three sizes, beside a server that does
 //! nothing, and whether the bars are met. Takes about two minutes once it is built.
 
-use agents::api::contract::door::{MUTATE, VALIDATE};
+use agents::api::{
+    contract::door::{MUTATE, VALIDATE},
+    policy::Policy,
+    rung::Rung,
+};
 use agents_bench::{
     client::post,
     load::{Latency, Target, at_rate, flat_out},
     pki::Identity,
     program::Webhook,
-    servers,
+    review, servers,
     table::{Table, micros, verdict},
 };
+use agents_webhook::{
+    Admission, decide::Stance, lookup::Lookup, metrics::Metrics, policy::Policies, service::Side,
+    subject::Door,
+};
 use anyhow::Result;
-use serde_json::json;
+use prometheus_client::registry::Registry;
 use std::{sync::Arc, time::Duration};
 
 /// The rate at which latency is measured.
@@ -29,6 +37,7 @@ struct Measured {
     per_second: f64,
     per_cpu_second: f64,
     cost: Duration,
+    allocations: u64,
     webhook: Latency,
     nothing: Latency,
     resident: f64,
@@ -45,7 +54,7 @@ fn main() -> Result<()> {
         let target = Target {
             address: webhook.address,
             tls: identity.client()?,
-            request: Arc::from(post(VALIDATE, review(size).as_bytes())),
+            request: Arc::from(post(VALIDATE, review::of_size(size).as_bytes())),
         };
         let other = Target {
             address: nothing.address,
@@ -58,7 +67,7 @@ fn main() -> Result<()> {
     let target = Target {
         address: webhook.address,
         tls: identity.client()?,
-        request: Arc::from(post(MUTATE, review(4 * 1024).as_bytes())),
+        request: Arc::from(post(MUTATE, review::of_size(4 * 1024).as_bytes())),
     };
     webhook.try_out(&target)?;
     println!("{}", overview(&measured).text());
@@ -79,52 +88,33 @@ fn measure(webhook: &Webhook, size: usize, target: &Target, other: &Target) -> R
         per_second: answers as f64 / FLAT_OUT.as_secs_f64(),
         per_cpu_second: answers as f64 / used.as_secs_f64(),
         cost: used / u32::try_from(answers.max(1))?,
+        allocations: allocations(size),
         webhook: latency,
         nothing,
         resident: webhook.resident_mib()?,
     })
 }
 
-/// The create of an AgentRun that is allowed, as long as asked for.
-fn review(size: usize) -> String {
-    let with_text = |text: String| {
-        json!({
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "request": {
-                "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
-                "kind": {"group": "agents.proompteng.ai", "version": "v1alpha1", "kind": "AgentRun"},
-                "resource": {"group": "agents.proompteng.ai", "version": "v1alpha1", "resource": "agentruns"},
-                "requestKind": {"group": "agents.proompteng.ai", "version": "v1alpha1", "kind": "AgentRun"},
-                "requestResource": {"group": "agents.proompteng.ai", "version": "v1alpha1", "resource": "agentruns"},
-                "name": "bench",
-                "namespace": "bench",
-                "operation": "CREATE",
-                "userInfo": {"username": "bench", "groups": ["system:authenticated"]},
-                "dryRun": false,
-                "object": {
-                    "apiVersion": "agents.proompteng.ai/v1alpha1",
-                    "kind": "AgentRun",
-                    "metadata": {"name": "bench", "namespace": "bench"},
-                    "spec": {
-                        "agentRef": {"name": "a"},
-                        "implementation": {"inline": {"text": text}},
-                        "runtime": {"type": "job"},
-                    },
-                },
-                "oldObject": null,
-            },
-        })
-        .to_string()
+/// Allocations for one review, from bytes to bytes, without the server around it.
+fn allocations(size: usize) -> u64 {
+    let stance = Stance {
+        rung: Rung::Fail,
+        restorers: Vec::new(),
     };
-    let bare = with_text(String::new()).len();
-    with_text(
-        "words of work, "
-            .chars()
-            .cycle()
-            .take(size.saturating_sub(bare).max(1))
-            .collect(),
-    )
+    let admission = Admission::new(
+        Policies::fixed(Policy::default(), None),
+        Lookup::empty(),
+        stance,
+        Side::default(),
+        Metrics::register(&mut Registry::default()),
+    );
+    let body = review::of_size(size).into_bytes();
+    // The first one reads schemas that stay.
+    admission.answer(Door::Validate, &body);
+    let counted = allocation_counter::measure(|| {
+        admission.answer(Door::Validate, &body);
+    });
+    counted.count_total
 }
 
 fn overview(measured: &[Measured]) -> Table {
@@ -133,6 +123,7 @@ fn overview(measured: &[Measured]) -> Table {
         "per second, flat out",
         "per CPU-second",
         "CPU per review",
+        "allocations",
         "p50",
         "p99",
         "p99.9",
@@ -147,6 +138,7 @@ fn overview(measured: &[Measured]) -> Table {
             format!("{:.0}", one.per_second),
             format!("{:.0}", one.per_cpu_second),
             micros(one.cost),
+            one.allocations.to_string(),
             micros(one.webhook.p50),
             micros(one.webhook.p99),
             micros(one.webhook.p999),

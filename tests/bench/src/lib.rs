@@ -9,5 +9,6 @@ pub mod cpu;
 pub mod load;
 pub mod pki;
 pub mod program;
+pub mod review;
 pub mod servers;
 pub mod table;

@@ -75,6 +75,7 @@ async fn the_webhook_is_ready_with_a_certificate_and_serves_over_tls() {
         ),
         ("AGENTS_TLS_KEY_FILE", files.key.to_str().expect("a path")),
         ("AGENTS_SHUTDOWN_LINGER", "0"),
+        ("AGENTS_WEBHOOK_LOOKUP", "off"),
     ];
     let mut process = Process::start(&product("agents-webhook"), &[], &environment);
     let admin = process.address("admin").await;

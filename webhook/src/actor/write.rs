@@ -125,9 +125,8 @@ pub(super) fn change(deletion: &Deletion) -> Result<Value, serde_json::Error> {
 
 /// Whether trying again cannot help: the run is gone or another one, or we may not.
 fn is_final(error: &Error) -> bool {
-    match error {
-        Error::Api(status) => (400..500).contains(&status.code) && status.code != 429,
-        Error::SerdeError(_) => true,
-        _ => false,
+    if let Error::Api(status) = error {
+        return (400..500).contains(&status.code) && status.code != 429;
     }
+    matches!(error, Error::SerdeError(_))
 }

@@ -83,6 +83,7 @@ fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(limit.saturating_sub(3));
-    format!("{}...", text.get(..end).unwrap_or_default())
+    let mut ends = (0..=limit.saturating_sub(3)).rev();
+    let shown = ends.find_map(|end| text.get(..end));
+    format!("{}...", shown.unwrap_or_default())
 }

@@ -7,43 +7,83 @@ use agents::api::policy::{
 use agents::api::references::Reference;
 use serde_json::Value;
 
-use super::shelf::Shelf;
+use super::shelf::{Facts, Shelf, Shelve};
 
 /// Of some kinds only the existence counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Present;
 
+macro_rules! facts {
+    ($($kept:ty),+) => {
+        $(impl Facts for $kept {
+            fn of(object: &Value) -> Self {
+                <$kept>::of(object)
+            }
+        })+
+    };
+}
+
+facts!(
+    AgentFacts,
+    BindingFacts,
+    MemoryFacts,
+    ToolFacts,
+    VcsFacts,
+    WorkFacts
+);
+
+impl Facts for Present {
+    fn of(_: &Value) -> Self {
+        Self
+    }
+}
+
 /// All that is followed. Runs are not: there are too many of them, and only a Schedule refers to one.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    pub(super) agents: Shelf<AgentFacts>,
-    pub(super) providers: Shelf<Present>,
-    pub(super) work: Shelf<WorkFacts>,
-    pub(super) vcs: Shelf<VcsFacts>,
-    pub(super) memories: Shelf<MemoryFacts>,
-    pub(super) bindings: Shelf<BindingFacts>,
-    pub(super) orchestrations: Shelf<Present>,
-    pub(super) tools: Shelf<ToolFacts>,
-    pub(super) approvals: Shelf<Present>,
-    pub(super) signals: Shelf<Present>,
+    agents: Shelf<AgentFacts>,
+    providers: Shelf<Present>,
+    work: Shelf<WorkFacts>,
+    vcs: Shelf<VcsFacts>,
+    memories: Shelf<MemoryFacts>,
+    bindings: Shelf<BindingFacts>,
+    orchestrations: Shelf<Present>,
+    tools: Shelf<ToolFacts>,
+    approvals: Shelf<Present>,
+    signals: Shelf<Present>,
+}
+
+/// How much of its objects a watch has to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// All of it.
+    Whole,
+    /// Names.
+    Names,
 }
 
 impl Index {
-    /// Whether a reference of an object in this namespace is known to lead nowhere.
-    pub(super) fn is_missing(&self, namespace: &str, reference: &Reference) -> bool {
-        let namespace = reference.namespace.as_deref().unwrap_or(namespace);
-        let name = reference.name.as_str();
-        match reference.kind {
-            Kind::Agent => self.agents.lacks(namespace, name),
-            Kind::AgentProvider => self.providers.lacks(namespace, name),
-            Kind::ImplementationSpec => self.work.lacks(namespace, name),
-            Kind::VersionControlProvider => self.vcs.lacks(namespace, name),
-            Kind::Memory => self.memories.lacks(namespace, name),
-            Kind::SecretBinding => self.bindings.lacks(namespace, name),
-            Kind::Orchestration => self.orchestrations.lacks(namespace, name),
-            Kind::Tool => self.tools.lacks(namespace, name),
-            Kind::ApprovalPolicy => self.approvals.lacks(namespace, name),
-            Kind::Signal => self.signals.lacks(namespace, name),
+    /// The kinds that are followed, and how.
+    pub(super) fn followed() -> impl Iterator<Item = (Kind, Need)> {
+        let nothing = Self::default();
+        Kind::ALL
+            .into_iter()
+            .filter_map(move |kind| nothing.shelf(kind).map(|(need, _)| (kind, need)))
+    }
+
+    /// Where the objects of a kind are kept, if it is followed.
+    pub(super) fn shelf(&self, kind: Kind) -> Option<(Need, &dyn Shelve)> {
+        match kind {
+            Kind::Agent => Some((Need::Whole, &self.agents)),
+            Kind::AgentProvider => Some((Need::Names, &self.providers)),
+            Kind::ImplementationSpec => Some((Need::Whole, &self.work)),
+            Kind::VersionControlProvider => Some((Need::Whole, &self.vcs)),
+            Kind::Memory => Some((Need::Whole, &self.memories)),
+            Kind::Orchestration => Some((Need::Names, &self.orchestrations)),
+            Kind::Tool => Some((Need::Whole, &self.tools)),
+            Kind::ApprovalPolicy => Some((Need::Names, &self.approvals)),
+            Kind::SecretBinding => Some((Need::Whole, &self.bindings)),
+            Kind::Signal => Some((Need::Names, &self.signals)),
             Kind::AgentRun
             | Kind::ImplementationSource
             | Kind::OrchestrationRun
@@ -52,8 +92,15 @@ impl Index {
             | Kind::SignalDelivery
             | Kind::Schedule
             | Kind::Artifact
-            | Kind::Workspace => false,
+            | Kind::Workspace => None,
         }
+    }
+
+    /// Whether a reference of an object in this namespace is known to lead nowhere.
+    pub(super) fn is_missing(&self, namespace: &str, reference: &Reference) -> bool {
+        let namespace = reference.namespace.as_deref().unwrap_or(namespace);
+        self.shelf(reference.kind)
+            .is_some_and(|(_, shelf)| shelf.lacks(namespace, &reference.name))
     }
 
     /// What the policy needs to know about what an object refers to.
@@ -134,3 +181,6 @@ fn text<'v>(owner: &'v Value, field: &str) -> Option<&'v str> {
     let text = owner.get(field)?.as_str()?.trim();
     (!text.is_empty()).then_some(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,18 @@
 //! What is known of the objects of one kind, by namespace and name, and of which namespaces all objects are known.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Objects of several namespaces.
-pub(super) type Homes<T> = HashMap<String, HashMap<String, Arc<T>>>;
+use serde_json::Value;
+
+/// What is kept of an object.
+pub(super) trait Facts: Send + Sync {
+    /// Reads it from an object, whatever its state.
+    fn of(object: &Value) -> Self;
+}
 
 /// What one watch covers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Scope {
     /// The whole cluster.
     Cluster,
@@ -15,11 +20,34 @@ pub(super) enum Scope {
     Namespace(String),
 }
 
+/// The objects of one kind, seen without knowing what is kept of them.
+pub(super) trait Shelve: Send + Sync {
+    /// A list of the scope begins; what is known stays until it is complete.
+    fn begin(&self, scope: &Scope);
+    /// An object of the list that has begun.
+    fn stage(&self, scope: &Scope, namespace: &str, name: &str, object: &Value);
+    /// The list is complete and replaces all that was known of its scope.
+    fn complete(&self, scope: &Scope);
+    /// An object was made or changed.
+    fn put(&self, namespace: &str, name: &str, object: &Value);
+    /// An object is gone.
+    fn remove(&self, namespace: &str, name: &str);
+    /// How many objects there are.
+    fn count(&self) -> usize;
+    /// Whether an object is known not to exist: it is not there, and its namespace has been listed.
+    fn lacks(&self, namespace: &str, name: &str) -> bool;
+}
+
 /// The objects of one kind.
 #[derive(Debug)]
 pub(super) struct Shelf<T> {
     contents: RwLock<Contents<T>>,
+    /// Lists that are not complete.
+    staged: Mutex<HashMap<Scope, Homes<T>>>,
 }
+
+/// Objects by namespace and name.
+type Homes<T> = HashMap<String, HashMap<String, Arc<T>>>;
 
 #[derive(Debug)]
 struct Contents<T> {
@@ -34,33 +62,47 @@ impl<T> Default for Shelf<T> {
                 homes: HashMap::new(),
                 listed: HashSet::new(),
             }),
+            staged: Mutex::default(),
         }
     }
 }
 
-impl<T> Shelf<T> {
-    /// Takes a full list in place of all that was known of its scope.
-    pub(super) fn replace(&self, scope: &Scope, mut homes: Homes<T>) {
+impl<T: Facts> Shelve for Shelf<T> {
+    fn begin(&self, scope: &Scope) {
+        self.staged().insert(scope.clone(), Homes::new());
+    }
+
+    fn stage(&self, scope: &Scope, namespace: &str, name: &str, object: &Value) {
+        let facts = Arc::new(T::of(object));
+        let mut staged = self.staged();
+        let homes = staged.entry(scope.clone()).or_default();
+        let home = homes.entry(namespace.to_owned()).or_default();
+        home.insert(name.to_owned(), facts);
+    }
+
+    fn complete(&self, scope: &Scope) {
+        let mut homes = self.staged().remove(scope).unwrap_or_default();
         let mut contents = self.write();
         match scope {
             Scope::Cluster => contents.homes = homes,
             Scope::Namespace(namespace) => {
                 contents.homes.remove(namespace);
-                if let Some(objects) = homes.remove(namespace) {
-                    contents.homes.insert(namespace.clone(), objects);
+                if let Some(home) = homes.remove(namespace) {
+                    contents.homes.insert(namespace.clone(), home);
                 }
             }
         }
         contents.listed.insert(scope.clone());
     }
 
-    pub(super) fn put(&self, namespace: String, name: String, object: T) {
+    fn put(&self, namespace: &str, name: &str, object: &Value) {
+        let facts = Arc::new(T::of(object));
         let mut contents = self.write();
-        let home = contents.homes.entry(namespace).or_default();
-        home.insert(name, Arc::new(object));
+        let home = contents.homes.entry(namespace.to_owned()).or_default();
+        home.insert(name.to_owned(), facts);
     }
 
-    pub(super) fn remove(&self, namespace: &str, name: &str) {
+    fn remove(&self, namespace: &str, name: &str) {
         let mut contents = self.write();
         if let Some(home) = contents.homes.get_mut(namespace) {
             home.remove(name);
@@ -70,11 +112,32 @@ impl<T> Shelf<T> {
         }
     }
 
+    fn count(&self) -> usize {
+        self.read().homes.values().map(HashMap::len).sum()
+    }
+
+    fn lacks(&self, namespace: &str, name: &str) -> bool {
+        let contents = self.read();
+        let is_there = contents
+            .homes
+            .get(namespace)
+            .is_some_and(|home| home.contains_key(name));
+        // Asked second, since it makes a text to compare with.
+        let is_listed = || {
+            let listed = &contents.listed;
+            listed.contains(&Scope::Cluster)
+                || listed.contains(&Scope::Namespace(namespace.to_owned()))
+        };
+        !is_there && is_listed()
+    }
+}
+
+impl<T> Shelf<T> {
     pub(super) fn get(&self, namespace: &str, name: &str) -> Option<Arc<T>> {
         self.read().homes.get(namespace)?.get(name).cloned()
     }
 
-    /// The objects of a namespace that fit, with their names in order, so that the same question has the same answer.
+    /// The objects of a namespace that fit, in the order of their names, so that the same question has the same answer.
     pub(super) fn all(&self, namespace: &str, fits: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let contents = self.read();
         let home = contents.homes.get(namespace).into_iter().flatten();
@@ -84,24 +147,6 @@ impl<T> Shelf<T> {
             .into_iter()
             .map(|(_, object)| Arc::clone(object))
             .collect()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.read().homes.values().map(HashMap::len).sum()
-    }
-
-    /// Whether an object is known not to exist: it is not there, and its namespace has been listed.
-    pub(super) fn lacks(&self, namespace: &str, name: &str) -> bool {
-        let contents = self.read();
-        let is_there = contents
-            .homes
-            .get(namespace)
-            .is_some_and(|home| home.contains_key(name));
-        let is_listed = contents.listed.contains(&Scope::Cluster)
-            || contents
-                .listed
-                .contains(&Scope::Namespace(namespace.to_owned()));
-        is_listed && !is_there
     }
 
     // Nothing panics while a lock is held, so a poisoned one is as good as new.
@@ -114,57 +159,86 @@ impl<T> Shelf<T> {
             .write()
             .unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn staged(&self) -> MutexGuard<'_, HashMap<Scope, Homes<T>>> {
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
-    fn homes(objects: &[(&str, &str, u8)]) -> Homes<u8> {
-        let mut homes = Homes::new();
-        for (namespace, name, object) in objects {
-            let home = homes.entry((*namespace).to_owned()).or_default();
-            home.insert((*name).to_owned(), Arc::new(*object));
+    impl Facts for i64 {
+        fn of(object: &Value) -> Self {
+            object.as_i64().unwrap()
         }
-        homes
+    }
+
+    fn list(shelf: &Shelf<i64>, scope: &Scope, objects: &[(&str, &str, i64)]) {
+        shelf.begin(scope);
+        for (namespace, name, object) in objects {
+            shelf.stage(scope, namespace, name, &json!(object));
+        }
+        shelf.complete(scope);
+    }
+
+    fn namespace(name: &str) -> Scope {
+        Scope::Namespace(name.to_owned())
     }
 
     #[test]
     fn nothing_is_missing_before_the_first_list() {
-        let shelf = Shelf::<u8>::default();
+        let shelf = Shelf::<i64>::default();
         assert!(!shelf.lacks("a", "x"));
-        shelf.replace(&Scope::Namespace("a".to_owned()), homes(&[("a", "y", 1)]));
+        list(&shelf, &namespace("a"), &[("a", "y", 1)]);
         assert!(shelf.lacks("a", "x"));
         assert!(!shelf.lacks("a", "y"));
         assert!(!shelf.lacks("b", "x"), "that namespace is not followed");
-        shelf.replace(&Scope::Cluster, homes(&[]));
+        list(&shelf, &Scope::Cluster, &[]);
         assert!(shelf.lacks("b", "x"));
     }
 
     #[test]
     fn a_list_replaces_its_scope_and_nothing_else() {
         let shelf = Shelf::default();
-        let (a, b) = (
-            Scope::Namespace("a".to_owned()),
-            Scope::Namespace("b".to_owned()),
-        );
-        shelf.replace(&a, homes(&[("a", "x", 1), ("a", "y", 2)]));
-        shelf.replace(&b, homes(&[("b", "x", 3)]));
-        shelf.replace(&a, homes(&[("a", "y", 4)]));
+        let (a, b) = (namespace("a"), namespace("b"));
+        list(&shelf, &a, &[("a", "x", 1), ("a", "y", 2)]);
+        list(&shelf, &b, &[("b", "x", 3)]);
+        list(&shelf, &a, &[("a", "y", 4)]);
         assert_eq!(shelf.get("a", "x"), None);
         assert_eq!(shelf.get("a", "y"), Some(Arc::new(4)));
         assert_eq!(shelf.get("b", "x"), Some(Arc::new(3)));
-        assert_eq!(shelf.len(), 2);
-        shelf.replace(&a, homes(&[]));
-        assert_eq!(shelf.len(), 1);
+        assert_eq!(shelf.count(), 2);
+        list(&shelf, &a, &[]);
+        assert_eq!(shelf.count(), 1);
+    }
+
+    #[test]
+    fn what_is_known_stays_until_a_new_list_is_complete() {
+        let shelf = Shelf::default();
+        let a = namespace("a");
+        list(&shelf, &a, &[("a", "x", 1)]);
+        shelf.begin(&a);
+        shelf.stage(&a, "a", "y", &json!(2));
+        assert_eq!(shelf.all("a", |_| true), [Arc::new(1)]);
+        shelf.begin(&a);
+        shelf.stage(&a, "a", "z", &json!(3));
+        shelf.complete(&a);
+        assert_eq!(
+            shelf.all("a", |_| true),
+            [Arc::new(3)],
+            "a list that broke off leaves nothing"
+        );
     }
 
     #[test]
     fn objects_come_change_and_go() {
-        let shelf = Shelf::default();
-        shelf.put("a".to_owned(), "y".to_owned(), 1);
-        shelf.put("a".to_owned(), "x".to_owned(), 2);
-        shelf.put("a".to_owned(), "y".to_owned(), 3);
+        let shelf = Shelf::<i64>::default();
+        shelf.put("a", "y", &json!(1));
+        shelf.put("a", "x", &json!(2));
+        shelf.put("a", "y", &json!(3));
         assert_eq!(shelf.all("a", |_| true), [Arc::new(2), Arc::new(3)]);
         assert_eq!(shelf.all("a", |object| *object == 3), [Arc::new(3)]);
         shelf.remove("a", "x");
@@ -172,6 +246,6 @@ mod tests {
         shelf.remove("not there", "x");
         assert_eq!(shelf.all("a", |_| true), [Arc::new(3)]);
         shelf.remove("a", "y");
-        assert_eq!(shelf.len(), 0);
+        assert_eq!(shelf.count(), 0);
     }
 }

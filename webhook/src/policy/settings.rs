@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use agents::api::contract::env;
-use agents::api::policy::{Defaults, ImageRules, LabelRules, Mode, Policy, Rule};
+use agents::api::policy::{Defaults, ImageRules, LabelRules, Mode, Patterns, Policy, Rule};
+use agents::api::status::StatusRule;
 use agents::kit::config::{self, Invalid, Reader, Setting, Value, one_of};
 
 /// What is set outside of the file, and where the files are.
@@ -43,29 +44,65 @@ pub struct Overrides {
     /// Secret with the credentials that every run gets.
     pub auth_secret: Option<String>,
     /// Modes, rule by rule: a rule that is not named here keeps the mode of the file.
-    pub modes: Option<Modes>,
+    pub modes: Option<Modes<Rule>>,
+    /// The same for the rules of the status contract.
+    pub status_modes: Option<Modes<StatusRule>>,
+    /// What happens when a Job is deleted before its outcome is stored.
+    pub job_delete: Option<Mode>,
 }
 
 /// Modes of rules, as in `DeniedImages=warn,BlockedSecrets=audit`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Modes(pub BTreeMap<Rule, Mode>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Modes<R>(pub BTreeMap<R, Mode>);
 
-impl Value for Modes {
-    const EXPECTED: &'static str =
-        "a list such as DeniedImages=warn,BlockedSecrets=audit, of rules and enforce, warn or audit";
+/// A rule that has a mode.
+trait Moded: Ord + Sized {
+    /// The rule that is written exactly so.
+    fn named(word: &str) -> Option<Self>;
+}
+
+impl Moded for Rule {
+    fn named(word: &str) -> Option<Self> {
+        Self::parse(word)
+    }
+}
+
+impl Moded for StatusRule {
+    fn named(word: &str) -> Option<Self> {
+        Self::parse(word)
+    }
+}
+
+impl<R: Moded> Value for Modes<R> {
+    const EXPECTED: &'static str = "a list of rules, each with enforce, warn or audit, such as DeniedImages=warn,BlockedSecrets=audit";
 
     fn parse(text: &str) -> Option<Self> {
-        let words = [Mode::Audit, Mode::Warn, Mode::Enforce].map(|mode| (mode.as_str(), mode));
         let mut modes = BTreeMap::new();
-        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        for entry in text
+            .split(',')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+        {
             let (rule, mode) = entry.split_once('=')?;
-            let (rule, mode) = (Rule::parse(rule.trim())?, one_of(&words, mode.trim())?);
+            let OneMode(mode) = OneMode::parse(mode.trim())?;
             // A rule named twice is a slip, and guessing which one is meant helps nobody.
-            if modes.insert(rule, mode).is_some() {
+            if modes.insert(R::named(rule.trim())?, mode).is_some() {
                 return None;
             }
         }
         Some(Self(modes))
+    }
+}
+
+/// A mode as a setting.
+struct OneMode(Mode);
+
+impl Value for OneMode {
+    const EXPECTED: &'static str = "enforce, warn or audit";
+
+    fn parse(text: &str) -> Option<Self> {
+        let words = [Mode::Audit, Mode::Warn, Mode::Enforce].map(|mode| (mode.as_str(), mode));
+        one_of(&words, text).map(Self)
     }
 }
 
@@ -91,7 +128,8 @@ impl config::Settings for Settings {
 
 impl config::Settings for Overrides {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
-        let mut list = |variable, help| reader.optional(Setting::<Vec<String>>::new(variable, help));
+        let mut list =
+            |variable, help| reader.optional(Setting::<Vec<String>>::new(variable, help));
         let labels_required = list(env::LABELS_REQUIRED, "Labels that every run must have");
         let labels_allowed = list(
             env::LABELS_ALLOWED,
@@ -132,6 +170,14 @@ impl config::Settings for Overrides {
             env::POLICY_MODES,
             "Modes of single rules; the others keep the mode of the file, else enforce",
         ));
+        let status_modes = reader.optional(Setting::new(
+            env::POLICY_STATUS_MODES,
+            "Modes of single rules of the status contract; the others keep the mode of the file, else enforce",
+        ));
+        let job_delete = reader.optional(Setting::<OneMode>::new(
+            env::POLICY_JOB_DELETE,
+            "What happens when a Job is deleted before its outcome is stored; enforce if the file does not say",
+        ));
         Ok(Self {
             labels_required: labels_required?,
             labels_allowed: labels_allowed?,
@@ -144,6 +190,8 @@ impl config::Settings for Overrides {
             service_account: service_account?,
             auth_secret: auth_secret?,
             modes: modes?,
+            status_modes: status_modes?,
+            job_delete: job_delete?.map(|OneMode(mode)| mode),
         })
     }
 }
@@ -158,9 +206,12 @@ impl Overrides {
             require_secret_binding,
             defaults,
             mut modes,
+            mut status_modes,
+            job_delete,
         } = file; // a field left out here does not compile
         let given = self.clone();
-        modes.extend(given.modes.unwrap_or_default().0);
+        modes.extend(given.modes.into_iter().flat_map(|given| given.0));
+        status_modes.extend(given.status_modes.into_iter().flat_map(|given| given.0));
         Policy {
             labels: LabelRules {
                 required: given.labels_required.unwrap_or(labels.required),
@@ -172,17 +223,24 @@ impl Overrides {
                 denied: patterns(given.images_denied, images.denied),
             },
             blocked_secrets: given.blocked_secrets.unwrap_or(blocked_secrets),
-            require_secret_binding: given.require_secret_binding.unwrap_or(require_secret_binding),
+            require_secret_binding: given
+                .require_secret_binding
+                .unwrap_or(require_secret_binding),
             defaults: Defaults {
                 image: given.image.or(defaults.image),
                 service_account: given.service_account.or(defaults.service_account),
                 auth_secret: given.auth_secret.or(defaults.auth_secret),
             },
             modes,
+            status_modes,
+            job_delete: given.job_delete.unwrap_or(job_delete),
         }
     }
 }
 
-fn patterns(given: Option<Vec<String>>, file: agents::api::policy::Patterns) -> agents::api::policy::Patterns {
+fn patterns(given: Option<Vec<String>>, file: Patterns) -> Patterns {
     given.map_or(file, |given| given.into_iter().collect())
 }
+
+#[cfg(test)]
+mod tests;

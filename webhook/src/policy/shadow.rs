@@ -68,3 +68,86 @@ fn by_place(findings: &[Finding]) -> BTreeMap<(Rule, &FieldPath), Mode> {
     }
     places
 }
+
+#[cfg(test)]
+mod tests {
+    use agents::api::cause::{Cause, Path, Reason};
+
+    use super::*;
+
+    fn finding(rule: Rule, mode: Mode, field: &str) -> Finding {
+        let cause = Cause {
+            field: (&Path::root(field)).into(),
+            reason: Reason::ImageBlocked,
+            message: "words do not count".to_owned(),
+        };
+        Finding { rule, mode, cause }
+    }
+
+    #[test]
+    fn a_candidate_is_compared_rule_by_rule_and_place_by_place() {
+        let (images, secrets) = (Rule::DeniedImages, Rule::BlockedSecrets);
+        let denied = |field| finding(images, Mode::Enforce, field);
+        let warned = |field| finding(images, Mode::Warn, field);
+        let blocked = finding(secrets, Mode::Audit, "s");
+        let stricter = |rule| Difference {
+            rule,
+            direction: Direction::Stricter,
+        };
+        let looser = |rule| Difference {
+            rule,
+            direction: Direction::Looser,
+        };
+        for (row, active, candidate, expected) in [
+            ("nothing at all", vec![], vec![], vec![]),
+            ("the same", vec![denied("a")], vec![denied("a")], vec![]),
+            (
+                "found anew",
+                vec![],
+                vec![denied("a")],
+                vec![stricter(images)],
+            ),
+            ("no more", vec![denied("a")], vec![], vec![looser(images)]),
+            (
+                "graver",
+                vec![warned("a")],
+                vec![denied("a")],
+                vec![stricter(images)],
+            ),
+            (
+                "milder",
+                vec![denied("a")],
+                vec![warned("a")],
+                vec![looser(images)],
+            ),
+            (
+                "twice at one place",
+                vec![warned("a"), denied("a")],
+                vec![denied("a")],
+                vec![],
+            ),
+            (
+                "at another place",
+                vec![denied("a")],
+                vec![denied("b")],
+                vec![stricter(images), looser(images)],
+            ),
+            (
+                "two places count once",
+                vec![],
+                vec![denied("a"), denied("b")],
+                vec![stricter(images)],
+            ),
+            (
+                "two rules",
+                vec![denied("a")],
+                vec![blocked],
+                vec![looser(images), stricter(secrets)],
+            ),
+        ] {
+            let mut expected = expected;
+            expected.sort_unstable();
+            assert_eq!(differences(&active, &candidate), expected, "{row}");
+        }
+    }
+}

@@ -163,10 +163,10 @@ fn contract(kind: Kind, old: &Value, new: &Value, generation: i64) -> Result<(),
             prop_assert_eq!(flipped, moved, "S6 time and flip");
         }
     }
-    match kind {
-        Kind::ToolRun => run_contract(old, new, &after),
-        _ => Ok(()),
+    if kind == Kind::ToolRun {
+        return run_contract(old, new, &after);
     }
+    Ok(())
 }
 
 fn run_contract(old: &Value, new: &Value, conditions: &[Value]) -> Result<(), TestCaseError> {

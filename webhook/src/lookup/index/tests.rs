@@ -1,0 +1,198 @@
+use agents::api::references::references;
+use serde_json::json;
+
+use super::super::shelf::Scope;
+use super::*;
+
+/// An index of namespace `team`, listed, with one object of each kind that is followed, called `known`.
+fn index() -> Index {
+    let index = Index::default();
+    let team = Scope::Namespace("team".to_owned());
+    for (kind, _) in Index::followed() {
+        let (_, shelf) = index.shelf(kind).unwrap();
+        shelf.begin(&team);
+        shelf.stage(&team, "team", "known", &json!({"spec": {}}));
+        shelf.complete(&team);
+    }
+    index
+}
+
+fn put(index: &Index, kind: Kind, name: &str, spec: Value) {
+    let (_, shelf) = index.shelf(kind).unwrap();
+    shelf.put("team", name, &json!({"spec": spec}));
+}
+
+fn run(spec: Value) -> Value {
+    json!({"metadata": {"namespace": "team", "name": "r"}, "spec": spec})
+}
+
+#[test]
+fn references_that_lead_nowhere_are_missing() {
+    let index = index();
+    for (kind, spec, expected) in [
+        (
+            Kind::AgentRun,
+            json!({"agentRef": {"name": "known"}, "memoryRef": {"name": "other"}}),
+            vec!["other"],
+        ),
+        (
+            Kind::Agent,
+            json!({"providerRef": {"name": "none"}, "vcsRef": {"name": "known"}}),
+            vec!["none"],
+        ),
+        (
+            Kind::SecretBinding,
+            json!({"subjects": [
+                {"kind": "Agent", "name": "gone"}, {"kind": "Agent", "name": "far", "namespace": "unwatched"},
+            ]}),
+            vec!["gone"],
+        ),
+        (
+            Kind::Schedule,
+            json!({"targetRef": {"kind": "AgentRun", "name": "runs are not followed"}}),
+            vec![],
+        ),
+    ] {
+        let references = references(kind, &json!({"spec": spec}));
+        let missing: Vec<&str> = references
+            .iter()
+            .filter(|reference| index.is_missing("team", reference))
+            .map(|reference| reference.name.as_str())
+            .collect();
+        assert_eq!(missing, expected, "{kind}");
+        for reference in &references {
+            assert!(!index.is_missing("unwatched", reference), "{reference:?}");
+            assert!(
+                !Index::default().is_missing("team", reference),
+                "{reference:?}"
+            );
+        }
+    }
+}
+
+/// An index with an Agent, a spec and hosts of repositories that name each other.
+fn hosts() -> Index {
+    let index = index();
+    for host in ["by-run", "by-inline", "by-work", "by-agent"] {
+        let auth = json!({"auth": {"token": {"secretRef": {"name": host}}}});
+        put(&index, Kind::VersionControlProvider, host, auth);
+    }
+    put(
+        &index,
+        Kind::ImplementationSpec,
+        "work",
+        json!({"vcsRef": {"name": "by-work"}}),
+    );
+    put(
+        &index,
+        Kind::Agent,
+        "coder",
+        json!({"vcsRef": {"name": "by-agent"}}),
+    );
+    index
+}
+
+#[test]
+fn the_repository_host_is_that_of_the_run_then_the_work_then_the_agent() {
+    let index = hosts();
+    let agent = json!({"name": "coder"});
+    let work = json!({"name": "work"});
+    for (spec, expected) in [
+        (json!({"agentRef": agent}), Some("by-agent")),
+        (
+            json!({"agentRef": agent, "implementationSpecRef": work}),
+            Some("by-work"),
+        ),
+        (
+            json!({"agentRef": agent, "implementationSpecRef": work, "implementation": {"inline": {
+                "vcsRef": {"name": "by-inline"},
+            }}}),
+            Some("by-inline"),
+        ),
+        (
+            json!({"agentRef": agent, "implementationSpecRef": work, "implementation": {"inline": {"text": "t"}}}),
+            Some("by-agent"),
+        ),
+        (
+            json!({"agentRef": agent, "implementationSpecRef": work, "vcsRef": {"name": "by-run"}}),
+            Some("by-run"),
+        ),
+        (
+            json!({"agentRef": agent, "vcsRef": {"name": "unknown"}}),
+            None,
+        ),
+        (json!({"agentRef": {"name": "unknown"}}), None),
+    ] {
+        let around = index.surroundings(Kind::AgentRun, &run(spec.clone()));
+        let secrets = around.vcs.map(|vcs| vcs.secrets.clone());
+        assert_eq!(
+            secrets,
+            expected.map(|name| vec![name.to_owned()]),
+            "{spec}"
+        );
+    }
+}
+
+#[test]
+fn the_memory_is_that_of_the_run_then_the_agent_then_the_namespace() {
+    let index = index();
+    for (name, is_default) in [("a", false), ("b", true), ("c", true)] {
+        let spec = json!({"default": is_default, "connection": {"secretRef": {"name": name}}});
+        put(&index, Kind::Memory, name, spec);
+    }
+    put(
+        &index,
+        Kind::Agent,
+        "coder",
+        json!({"memoryRef": {"name": "c"}}),
+    );
+    for (spec, expected) in [
+        (json!({"agentRef": {"name": "known"}}), Some("b")),
+        (json!({"agentRef": {"name": "coder"}}), Some("c")),
+        (
+            json!({"agentRef": {"name": "coder"}, "memoryRef": {"name": "a"}}),
+            Some("a"),
+        ),
+        (json!({"memoryRef": {"name": "unknown"}}), None),
+    ] {
+        let around = index.surroundings(Kind::AgentRun, &run(spec.clone()));
+        let secret = around.memory.and_then(|memory| memory.secret.clone());
+        assert_eq!(secret.as_deref(), expected, "{spec}");
+    }
+}
+
+#[test]
+fn runs_see_the_bindings_of_their_namespace_and_tool_runs_their_tool() {
+    let index = index();
+    put(
+        &index,
+        Kind::SecretBinding,
+        "b",
+        json!({"allowedSecrets": ["s"]}),
+    );
+    put(&index, Kind::Tool, "t", json!({"image": "i"}));
+    let around = index.surroundings(Kind::AgentRun, &run(json!({})));
+    let given: Vec<_> = around.bindings.iter().map(|b| b.secrets.clone()).collect();
+    assert_eq!(given, [vec!["s".to_owned()], vec![]]);
+    let around = index.surroundings(Kind::ToolRun, &run(json!({"toolRef": {"name": "t"}})));
+    assert_eq!(
+        around.tool.and_then(|tool| tool.image.clone()).as_deref(),
+        Some("i")
+    );
+    let elsewhere = json!({"metadata": {"namespace": "other"}, "spec": {"toolRef": {"name": "t"}}});
+    assert!(index.surroundings(Kind::ToolRun, &elsewhere).tool.is_none());
+}
+
+#[test]
+fn an_object_that_cannot_be_read_has_no_surroundings() {
+    let index = hosts();
+    for object in [
+        json!({}),
+        json!({"metadata": {}, "spec": {"agentRef": {"name": "coder"}}}),
+        json!({"metadata": {"namespace": "team"}, "spec": 1}),
+        json!({"metadata": {"namespace": "team"}}),
+    ] {
+        let around = index.surroundings(Kind::AgentRun, &object);
+        assert!(around.agent.is_none() && around.vcs.is_none(), "{object}");
+    }
+}

@@ -1,0 +1,267 @@
+//! Follows the policy files: reads them again and again, and puts in force what they hold once it is known to be good.
+//!
+//! Files are polled and compared by content, because a mounted ConfigMap is swapped by a symlink and a lost file event
+//! would be a lost policy.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agents::api::policy::Policy;
+use agents::kit::shutdown::Shutdown;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::herald::Herald;
+use super::metrics::{Metrics, Outcome, Which};
+use super::settings::{Overrides, Settings};
+use super::{InForce, Loaded, Policies};
+
+/// Time between two looks. A change is in force after two of them.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Largest policy that is read; thousands of patterns fit.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Why a policy file was not put in force.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("policy file {} cannot be used: {complaint}", file.display())]
+pub struct Refused {
+    file: PathBuf,
+    complaint: String,
+}
+
+/// Keeps [`Policies`] up to date.
+#[derive(Debug)]
+pub struct Source {
+    settings: Settings,
+    policies: Policies,
+    metrics: Metrics,
+    herald: Option<Herald>,
+    active: Followed,
+    candidate: Followed,
+}
+
+impl Source {
+    /// Reads the files for the first time. A candidate that cannot be used does no harm; the policy itself must be good.
+    ///
+    /// # Errors
+    ///
+    /// When the policy file cannot be used.
+    pub fn load(settings: Settings, metrics: Metrics) -> Result<Self, Refused> {
+        let look = read(&settings);
+        let active = match (&settings.file, &look.active) {
+            (Some(file), seen) => understand(file, seen, &settings.overrides)?,
+            (None, _) => Loaded::from(settings.overrides.over(Policy::default())),
+        };
+        let source = Self {
+            policies: Policies::new(InForce {
+                active,
+                candidate: None,
+            }),
+            active: Followed::used(look.active),
+            candidate: Followed::used(look.candidate.clone()),
+            settings,
+            metrics,
+            herald: None,
+        };
+        let current = source.policies.current();
+        source
+            .metrics
+            .loaded(Which::Active, None, Some(&current.active));
+        source.take_candidate(&look.candidate);
+        Ok(source)
+    }
+
+    /// Also tells the cluster about a file that cannot be used.
+    pub fn told_by(self, herald: Herald) -> Self {
+        Self {
+            herald: Some(herald),
+            ..self
+        }
+    }
+
+    /// What reviews are judged by; it changes as the files do.
+    pub fn policies(&self) -> Policies {
+        self.policies.clone()
+    }
+
+    /// Follows the files until the program ends.
+    ///
+    /// # Errors
+    ///
+    /// When the system cannot give a thread to read with.
+    pub async fn run(mut self, shutdown: Shutdown) -> Result<(), io::Error> {
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = shutdown.started() => return Ok(()),
+                _ = ticks.tick() => {}
+            }
+            let settings = self.settings.clone();
+            let seen = tokio::task::spawn_blocking(move || read(&settings)).await?;
+            self.look(seen);
+        }
+    }
+
+    /// One look at what the files hold now.
+    fn look(&mut self, seen: Look) {
+        let Look { active, candidate } = seen;
+        if let Some(seen) = self.active.settle(active) {
+            self.take_active(&seen);
+        }
+        if let Some(seen) = self.candidate.settle(candidate) {
+            self.take_candidate(&seen);
+        }
+    }
+
+    fn take_active(&self, seen: &Seen) {
+        let Some(file) = &self.settings.file else {
+            return;
+        };
+        match understand(file, seen, &self.settings.overrides) {
+            Ok(loaded) => {
+                let InForce { active, candidate } = &*self.policies.current();
+                self.metrics.reloaded(Which::Active, Outcome::Ok);
+                self.metrics
+                    .loaded(Which::Active, Some(active), Some(&loaded));
+                tracing::info!(hash = loaded.hash, "Policy in force");
+                self.policies.replace(InForce {
+                    active: loaded,
+                    candidate: candidate.clone(),
+                });
+            }
+            Err(refused) => {
+                self.metrics.reloaded(Which::Active, Outcome::Refused);
+                let kept = &self.policies.current().active.hash;
+                tracing::warn!(error = %refused, kept, "Policy file cannot be used, the last good policy stays");
+                if let Some(herald) = &self.herald {
+                    herald.tell(&refused.complaint);
+                }
+            }
+        }
+    }
+
+    /// A candidate that is absent or cannot be used is no candidate: comparing with an older one would answer a
+    /// question that nobody asks any more.
+    fn take_candidate(&self, seen: &Seen) {
+        let Some(file) = &self.settings.candidate else {
+            return;
+        };
+        let (outcome, candidate) = match (seen, understand(file, seen, &self.settings.overrides)) {
+            (Seen::Absent, _) => (Outcome::Absent, None),
+            (Seen::Text(_) | Seen::Unreadable(_), Ok(loaded)) => (Outcome::Ok, Some(loaded)),
+            (Seen::Text(_) | Seen::Unreadable(_), Err(refused)) => {
+                tracing::warn!(error = %refused, "Candidate policy cannot be used, nothing is compared");
+                (Outcome::Refused, None)
+            }
+        };
+        if let Some(loaded) = &candidate {
+            tracing::info!(hash = loaded.hash, "Candidate policy is tried");
+        }
+        let before = self.policies.current();
+        self.metrics.reloaded(Which::Candidate, outcome);
+        self.metrics.loaded(
+            Which::Candidate,
+            before.candidate.as_ref(),
+            candidate.as_ref(),
+        );
+        self.policies.replace(InForce {
+            active: before.active.clone(),
+            candidate,
+        });
+    }
+}
+
+/// What both files hold at one time.
+struct Look {
+    active: Seen,
+    candidate: Seen,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    /// There is no such file.
+    Absent,
+    /// It cannot be read, and why.
+    Unreadable(String),
+    /// Its text.
+    Text(String),
+}
+
+/// What was acted on, and what was seen since.
+#[derive(Debug)]
+struct Followed {
+    used: Seen,
+    doubted: Option<Seen>,
+}
+
+impl Followed {
+    fn used(seen: Seen) -> Self {
+        Self {
+            used: seen,
+            doubted: None,
+        }
+    }
+
+    /// A change counts once it is seen twice in a row: a file that is being written may be caught half-way, and half a
+    /// policy can look like a whole one.
+    fn settle(&mut self, seen: Seen) -> Option<Seen> {
+        if seen == self.used {
+            self.doubted = None;
+            return None;
+        }
+        if self.doubted.as_ref() != Some(&seen) {
+            self.doubted = Some(seen);
+            return None;
+        }
+        self.doubted = None;
+        self.used = seen.clone();
+        Some(seen)
+    }
+}
+
+fn understand(file: &Path, seen: &Seen, overrides: &Overrides) -> Result<Loaded, Refused> {
+    let refused = |complaint: String| Refused {
+        file: file.to_owned(),
+        complaint,
+    };
+    let text = match seen {
+        Seen::Absent => return Err(refused("there is no such file".to_owned())),
+        Seen::Unreadable(reason) => return Err(refused(reason.clone())),
+        Seen::Text(text) => text,
+    };
+    let policy = Policy::parse(text).map_err(|error| refused(error.to_string()))?;
+    Ok(overrides.over(policy).into())
+}
+
+fn read(settings: &Settings) -> Look {
+    let seen = |file: &Option<PathBuf>| file.as_deref().map_or(Seen::Absent, read_file);
+    Look {
+        active: seen(&settings.file),
+        candidate: seen(&settings.candidate),
+    }
+}
+
+fn read_file(path: &Path) -> Seen {
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that just fits from one that does not.
+    let read =
+        File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Absent,
+        Err(error) => Seen::Unreadable(error.to_string()),
+        Ok(_) if bytes.len() as u64 > MAX_FILE_BYTES => {
+            Seen::Unreadable(format!("it is larger than {MAX_FILE_BYTES} bytes"))
+        }
+        Ok(_) => match String::from_utf8(bytes) {
+            Ok(text) => Seen::Text(text),
+            Err(_) => Seen::Unreadable("it is not text in UTF-8".to_owned()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;
