@@ -8,8 +8,6 @@ pub mod crd;
 pub mod custody;
 pub mod defaults;
 pub mod examine;
-#[cfg(test)]
-mod fixtures;
 pub mod kind;
 pub mod kinds;
 pub mod names;
@@ -21,4 +19,6 @@ pub mod rung;
 pub mod sanitise;
 pub mod schema;
 pub mod status;
+#[cfg(test)]
+mod tests;
 pub mod validate;

@@ -87,7 +87,7 @@ closed_words! {
         ArtifactsLimited,
         /// Artifacts broke the limits and the operator wants that to fail the run.
         ArtifactsLimitExceeded,
-        /// The Job of the run is gone; the reason is its [`Class`](super::custody::Class).
+        /// The Job of the run is gone; the reason is its class, from `custody`.
         JobMissing,
         /// A call from outside could not be handled.
         Error,

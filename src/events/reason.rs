@@ -67,13 +67,6 @@ macro_rules! catalogue {
                     $(Self::$word => Action::$action,)+
                 }
             }
-
-            /// One sentence for the documentation.
-            pub const fn meaning(self) -> &'static str {
-                match self {
-                    $(Self::$word => $meaning.trim_ascii(),)+
-                }
-            }
         }
     };
 }

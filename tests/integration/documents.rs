@@ -1,5 +1,9 @@
 //! Documents that are made from the sources: `make generate` writes them, and here they are compared.
 
+mod compatibility;
+mod contract;
+mod lab;
+mod metrics;
 mod webhook;
 
 use agents::kit::config::{Settings, describe};

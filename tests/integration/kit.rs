@@ -4,7 +4,7 @@ mod client;
 mod http;
 mod otlp;
 mod pki;
-mod process;
+pub(crate) mod process;
 mod programs;
 mod telemetry;
 mod tls;

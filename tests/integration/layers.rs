@@ -233,6 +233,7 @@ fn every_source_file_is_reached_by_a_mod_declaration() {
         "tests/support",
         "tests/integration",
         "tests/lab",
+        "tests/bench/src",
     ] {
         let files = files(folder);
         let whole: String = files.iter().map(|(_, text)| text.as_str()).collect();

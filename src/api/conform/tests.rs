@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::crd::Rule;
-use crate::api::fixtures::{Fixture, objects};
 use crate::api::kind::Kind;
+use crate::api::tests::fixtures::{Fixture, objects};
 
 fn root(kind: Kind) -> JSONSchemaProps {
     let version = crd::definition(kind).spec.versions.remove(0);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::examine::examine;
-use crate::api::fixtures::{self, Fixture};
+use crate::api::tests::fixtures::{self, Fixture};
 
 /// The object with a value put in.
 fn filled(mut object: Value, place: FieldPath, value: Value) -> Value {

@@ -1,17 +1,17 @@
 //! Closed lists of words: enums whose variants are the very words that the API shows.
 //!
-//! The word is taken from the variant, so the two cannot drift apart. Nothing here says what a word means.
+//! The word is taken from the variant and its meaning from the sentence above it, so none of them can drift apart.
 
-/// Declares an enum of words with `ALL`, `as_str` and `Display`.
+/// Declares an enum of words with `ALL`, `as_str`, `meaning` and `Display`.
 macro_rules! closed_words {
     (
         $(#[$about:meta])*
-        pub enum $name:ident { $($(#[$meaning:meta])* $word:ident,)+ }
+        pub enum $name:ident { $($(#[doc = $meaning:literal])+ $word:ident,)+ }
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
-            $($(#[$meaning])* $word,)+
+            $($(#[doc = $meaning])+ $word,)+
         }
 
         impl $name {
@@ -22,6 +22,13 @@ macro_rules! closed_words {
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$word => stringify!($word),)+
+                }
+            }
+
+            /// One sentence for the documentation.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$word => concat!($($meaning),+).trim_ascii(),)+
                 }
             }
 

@@ -22,7 +22,7 @@ use tokio::{
 use super::client::DEADLINE;
 
 /// A running process and what it has logged.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
     seen: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) struct Ended {
 
 impl Process {
     /// Starts a program with nothing in its environment but what is given.
-    pub(super) fn start(program: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(program: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(program)
             .args(flags)
             .env_clear()
@@ -73,7 +73,7 @@ impl Process {
     }
 
     /// Where a server of the process listens, on this host.
-    pub(super) async fn address(&mut self, server: &str) -> SocketAddr {
+    pub(crate) async fn address(&mut self, server: &str) -> SocketAddr {
         let listening = |line: &Value| line["message"] == "Listening" && line["server"] == server;
         let line = self.line(server, listening).await;
         let address = line["address"].as_str().and_then(|text| text.parse().ok());
@@ -114,7 +114,7 @@ pub(super) fn kit_program() -> PathBuf {
 }
 
 /// One of the three programs, built if need be.
-pub(super) fn product(name: &str) -> PathBuf {
+pub(crate) fn product(name: &str) -> PathBuf {
     static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
     BUILT.get_or_init(build)[name].clone()
 }

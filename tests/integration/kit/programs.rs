@@ -1,6 +1,9 @@
 //! Programs as processes: what they print, how they start, how they end.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -36,6 +39,13 @@ async fn message(process: &mut Process, message: &str) -> Value {
     process
         .line(message, |line| line["message"] == message)
         .await
+}
+
+/// Returns once every gate is open.
+async fn ready(admin: SocketAddr) {
+    let opening = async { while get(admin, "/readyz").await.status != 200 {} };
+    let opened = tokio::time::timeout(super::client::DEADLINE, opening).await;
+    opened.expect("open gates");
 }
 
 #[tokio::test]
@@ -87,7 +97,7 @@ async fn the_webhook_is_ready_with_a_certificate_and_serves_over_tls() {
     message(&mut process, "Certificate files cannot be used").await;
     mount.swap(&new);
     message(&mut process, "Certificate in use").await;
-    assert_eq!(get(admin, "/readyz").await.body, "ready\n");
+    ready(admin).await;
     let tcp = connect(process.address("admission").await).await;
     let mut tls = authority
         .client(None)
@@ -216,9 +226,7 @@ async fn readiness_follows_the_gates_of_the_program() {
     let expected = "not ready, closed: button\n[+] running\n[-] button: not yet opened\n";
     assert_eq!((closed.status, &*closed.body), (503, expected));
     assert_eq!(get(work, "/ready").await.status, 200);
-    let opening = async { while get(admin, "/readyz").await.status != 200 {} };
-    let opened = tokio::time::timeout(super::client::DEADLINE, opening).await;
-    opened.expect("an open gate");
+    ready(admin).await;
 }
 
 #[tokio::test]

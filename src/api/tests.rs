@@ -1,0 +1,3 @@
+//! What the tests of several modules read.
+
+pub(super) mod fixtures;

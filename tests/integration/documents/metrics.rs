@@ -1,0 +1,53 @@
+//! The metrics of the three programs, as a scrape of each shows them.
+
+use std::collections::BTreeSet;
+
+use support::metrics::Page;
+
+use crate::kit::process::{Process, product};
+
+/// One family of metrics.
+pub(super) struct Family {
+    /// Its name, as samples and queries write it.
+    pub(super) name: String,
+    /// Names of its labels, in order.
+    pub(super) labels: Vec<String>,
+    /// Type and help.
+    pub(super) about: String,
+}
+
+/// Starts a program and reads its metrics page.
+pub(super) async fn families(program: &str, flags: &[&str]) -> Vec<Family> {
+    let environment = [
+        ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
+        ("AGENTS_WEBHOOK_LISTEN", "127.0.0.1:0"),
+        ("AGENTS_WEBHOOK_LOOKUP", "off"),
+    ];
+    let mut process = Process::start(&product(program), flags, &environment);
+    let admin = process.address("admin").await.to_string();
+    read(&Page::scrape(&admin).await.unwrap())
+}
+
+/// The families of a page, by name.
+fn read(page: &Page) -> Vec<Family> {
+    let families = page.types.iter().map(|(name, kind)| Family {
+        name: name.clone(),
+        labels: labels(page, name),
+        about: format!("{kind}: {}", page.help.get(name).map_or("", String::as_str)),
+    });
+    families.collect()
+}
+
+/// Names of all labels of a family but the bounds of its buckets.
+fn labels(page: &Page, family: &str) -> Vec<String> {
+    let samples = ["", "_bucket", "_sum", "_count"].map(|end| format!("{family}{end}"));
+    let of_family = |name: &String| samples.contains(name);
+    let found: BTreeSet<_> = page
+        .samples
+        .keys()
+        .filter(|series| of_family(&series.name))
+        .flat_map(|series| series.labels.keys())
+        .filter(|label| *label != "le")
+        .collect();
+    found.into_iter().cloned().collect()
+}
