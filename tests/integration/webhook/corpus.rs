@@ -8,8 +8,10 @@ use std::fs;
 
 use support::fixtures::repository;
 
-/// Each target, and the name of its folder.
-const TARGETS: [(&str, fn(&[u8])); 4] = [
+/// The name of a target's folder, and the target.
+type Target = (&'static str, fn(&[u8]));
+
+const TARGETS: [Target; 4] = [
     ("review", targets::review),
     ("validation", targets::validation),
     ("patch", targets::patch),

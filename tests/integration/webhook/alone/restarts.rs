@@ -14,6 +14,8 @@ use crate::webhook::hook::{Certificates, DEADLINE, Hook, Registered};
 const RESTARTS: usize = 20;
 const WRITES: usize = 20_000;
 const WRITERS: usize = 8;
+/// Writes that the API server has made between two restarts at least, so that each of them happens under load.
+const WRITES_BETWEEN: usize = 100;
 
 /// Long enough for the balancer to notice, as five seconds are for a Service.
 const LINGER: [(&str, &str); 1] = [("AGENTS_SHUTDOWN_LINGER", "2s")];
@@ -52,7 +54,8 @@ async fn restarts_of_two_replicas_under_load_fail_no_request() -> Result<()> {
         let here = registered.namespace("restarts").await?;
         let (tally, start) = (Tally::default(), Instant::now());
         let restarting = async {
-            for turn in 0..RESTARTS {
+            for turn in 1..=RESTARTS {
+                tally.until(turn * WRITES_BETWEEN).await?;
                 let old = replicas.remove(0);
                 let gone = old.address;
                 let (status, log) = old.end().await?;
