@@ -17,6 +17,8 @@ ifneq ($(wildcard $(shell cc -print-file-name=libc.a 2>/dev/null)),)
 export CARGO_BUILD_TARGET := $(HOST)
 export RUSTFLAGS := -C target-feature=+crt-static
 endif
+# Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
+ALONE := ::alone::
 LAB := cargo run --quiet --package agents-tests --bin lab --
 
 .PHONY: help
@@ -38,7 +40,10 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 		$(MAKE) lint-sources && cargo test --no-run && cargo build --bins && wait $$tools && wait $$deny
 	@$(MAKE) deny
 	@echo '==> Running the tests'
-	@cargo test --no-fail-fast 2>&1 | tee target/test.log && failed=0 || failed=1; $(MAKE) counts && exit $$failed
+	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee target/test.log && failed=0 || failed=1; \
+	echo '==> Running the tests that need the machine for themselves'; \
+	cargo test --package agents-tests --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append target/test.log || failed=1; \
+	$(MAKE) counts && exit $$failed
 
 .PHONY: counts
 counts: # How the last `make test` went; fails if a test was left out that tests/left-out.txt does not name

@@ -1,9 +1,9 @@
 //! The kit over real sockets and as real processes.
 
-mod client;
+pub(crate) mod client;
 mod http;
 mod otlp;
-mod pki;
+pub(crate) mod pki;
 pub(crate) mod process;
 mod programs;
 mod telemetry;

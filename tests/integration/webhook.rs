@@ -1,3 +1,11 @@
 //! The admission webhook as users meet it: the real program, called by the real API server, seen through `kubectl`.
 
+mod alone;
+mod cases;
+mod corpus;
+mod guard;
+mod histories;
+mod hook;
+mod hostile;
 mod lookup;
+mod quiet;

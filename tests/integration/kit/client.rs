@@ -9,27 +9,27 @@ use tokio::{
 };
 
 /// No test waits longer than this for anything.
-pub(super) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// An answer as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
-pub(super) async fn connect(address: SocketAddr) -> TcpStream {
+pub(crate) async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.expect("a connection")
 }
 
 /// One request on a connection of its own.
-pub(super) async fn get(address: SocketAddr, path: &str) -> Answer {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Answer {
     ask(&mut connect(address).await, path).await
 }
 
 /// One request on a connection that may be used again.
-pub(super) async fn ask<T>(stream: &mut T, path: &str) -> Answer
+pub(crate) async fn ask<T>(stream: &mut T, path: &str) -> Answer
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
@@ -38,7 +38,7 @@ where
     answer(stream).await.expect("an answer")
 }
 
-pub(super) async fn send<T: AsyncWrite + Unpin>(stream: &mut T, bytes: &[u8]) {
+pub(crate) async fn send<T: AsyncWrite + Unpin>(stream: &mut T, bytes: &[u8]) {
     stream
         .write_all(bytes)
         .await
@@ -47,7 +47,7 @@ pub(super) async fn send<T: AsyncWrite + Unpin>(stream: &mut T, bytes: &[u8]) {
 }
 
 /// The next answer, or nothing if the connection was closed instead.
-pub(super) async fn answer<T: AsyncRead + Unpin>(stream: &mut T) -> Option<Answer> {
+pub(crate) async fn answer<T: AsyncRead + Unpin>(stream: &mut T) -> Option<Answer> {
     timeout(DEADLINE, read_answer(stream))
         .await
         .expect("an answer in time")

@@ -20,20 +20,20 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 const SERVER: &str = "webhook.test";
 
 /// Issues certificates.
-pub(super) struct Authority {
+pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 /// A certificate and its key.
 #[derive(Clone)]
-pub(super) struct Pair {
-    pub(super) certificate: CertificateDer<'static>,
-    pub(super) certificate_pem: String,
-    pub(super) key_pem: String,
+pub(crate) struct Pair {
+    pub(crate) certificate: CertificateDer<'static>,
+    pub(crate) certificate_pem: String,
+    pub(crate) key_pem: String,
 }
 
 impl Authority {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
@@ -42,11 +42,11 @@ impl Authority {
         }
     }
 
-    pub(super) fn issue(&self) -> Pair {
-        self.issue_for(&[SERVER, "localhost"])
+    pub(crate) fn issue(&self) -> Pair {
+        self.issue_for(&[SERVER, "localhost", "127.0.0.1"])
     }
 
-    pub(super) fn issue_for(&self, names: &[&str]) -> Pair {
+    pub(crate) fn issue_for(&self, names: &[&str]) -> Pair {
         let key = KeyPair::generate().expect("a key");
         let params =
             CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>())
@@ -59,12 +59,12 @@ impl Authority {
         }
     }
 
-    pub(super) fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         self.issuer.pem()
     }
 
     /// A client that trusts this authority, and has a certificate of its own if one is given.
-    pub(super) fn client(&self, own: Option<Pair>) -> Client {
+    pub(crate) fn client(&self, own: Option<Pair>) -> Client {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).expect("an authority");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -89,18 +89,18 @@ impl Authority {
 
 /// Makes TLS connections.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(crate) struct Client {
     config: Arc<ClientConfig>,
 }
 
 impl Client {
     /// The same client, but one that wants this protocol.
-    pub(super) fn speaking(mut self, protocol: &[u8]) -> Self {
+    pub(crate) fn speaking(mut self, protocol: &[u8]) -> Self {
         Arc::make_mut(&mut self.config).alpn_protocols = vec![protocol.to_vec()];
         self
     }
 
-    pub(super) async fn connect(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+    pub(crate) async fn connect(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from(SERVER).map_err(std::io::Error::other)?;
         TlsConnector::from(Arc::clone(&self.config))
             .connect(name, stream)
@@ -109,20 +109,20 @@ impl Client {
 }
 
 /// The certificate that the other side showed.
-pub(super) fn shown(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
+pub(crate) fn shown(stream: &TlsStream<TcpStream>) -> CertificateDer<'static> {
     let (_, session) = stream.get_ref();
     let chain = session.peer_certificates().expect("a certificate");
     chain[0].clone().into_owned()
 }
 
 /// A folder that looks like a mounted Secret: files are links into a folder that is itself a link.
-pub(super) struct Mount {
+pub(crate) struct Mount {
     folder: TempDir,
     version: Mutex<u32>,
 }
 
 impl Mount {
-    pub(super) fn new(pair: &Pair) -> Self {
+    pub(crate) fn new(pair: &Pair) -> Self {
         let mount = Self {
             folder: TempDir::new().expect("a folder"),
             version: Mutex::new(0),
@@ -136,7 +136,7 @@ impl Mount {
     }
 
     /// Where a server finds its files.
-    pub(super) fn files(&self) -> Files {
+    pub(crate) fn files(&self) -> Files {
         Files {
             certificate: self.folder.path().join("tls.crt"),
             key: self.folder.path().join("tls.key"),
@@ -146,7 +146,7 @@ impl Mount {
     }
 
     /// The same, with nothing asked of names, issuer and clients.
-    pub(super) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         Options {
             files: self.files(),
             names: Vec::new(),
@@ -154,12 +154,12 @@ impl Mount {
         }
     }
 
-    pub(super) fn swap(&self, pair: &Pair) {
+    pub(crate) fn swap(&self, pair: &Pair) {
         self.put(&pair.certificate_pem, &pair.key_pem);
     }
 
     /// Replaces all files at once, as the kubelet does.
-    pub(super) fn put(&self, certificate: &str, key: &str) {
+    pub(crate) fn put(&self, certificate: &str, key: &str) {
         let mut version = self.version.lock().expect("one at a time");
         *version += 1;
         let name = format!("..{version}");

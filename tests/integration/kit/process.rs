@@ -29,10 +29,10 @@ pub(crate) struct Process {
 }
 
 /// A process that has ended.
-pub(super) struct Ended {
-    pub(super) code: Option<i32>,
-    pub(super) stdout: String,
-    pub(super) log: Vec<String>,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) log: Vec<String>,
 }
 
 impl Process {
@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// The first log line that fits, past or future.
-    pub(super) async fn line(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn line(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let mut looked_at = 0;
         loop {
             for line in &self.seen[looked_at..] {
@@ -81,13 +81,13 @@ impl Process {
         (Ipv4Addr::LOCALHOST, address.port()).into()
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let id = self.child.id().expect("a process that runs");
         kill(Pid::from_raw(id.try_into().expect("a process id")), signal).expect("a signal sent");
     }
 
     /// Waits for the end.
-    pub(super) async fn end(mut self) -> Ended {
+    pub(crate) async fn end(mut self) -> Ended {
         let ending = async {
             while let Ok(Some(line)) = self.lines.next_line().await {
                 self.seen.push(line);
@@ -109,7 +109,7 @@ impl Process {
 }
 
 /// The program that consists of the kit alone.
-pub(super) fn kit_program() -> PathBuf {
+pub(crate) fn kit_program() -> PathBuf {
     env!("CARGO_BIN_EXE_kit-program").into()
 }
 

@@ -1,0 +1,6 @@
+//! Tests that need the machine for themselves: they run after all others, one at a time.
+
+mod balancer;
+mod load;
+mod restarts;
+mod swaps;

@@ -1,0 +1,81 @@
+//! Two replicas are restarted in turn while the API server is busy with them: nobody notices.
+
+use std::{future::Future, time::Instant};
+
+use anyhow::{Result, ensure};
+use support::wait;
+
+use super::{
+    balancer::{self, Endpoints},
+    load::{self, Tally},
+};
+use crate::webhook::hook::{Certificates, DEADLINE, Hook, Registered};
+
+const RESTARTS: usize = 20;
+const WRITES: usize = 20_000;
+const WRITERS: usize = 8;
+
+/// Long enough for the balancer to notice, as five seconds are for a Service.
+const LINGER: [(&str, &str); 1] = [("AGENTS_SHUTDOWN_LINGER", "2s")];
+
+async fn join(certificates: &Certificates, endpoints: &Endpoints) -> Result<Hook> {
+    let hook = Hook::start(certificates, &LINGER).await?;
+    endpoints.add(hook.address, hook.admin);
+    Ok(hook)
+}
+
+async fn until<F: Future<Output = Result<()>>>(
+    what: &str,
+    attempt: impl FnMut() -> F,
+) -> Result<()> {
+    wait::retry(what, DEADLINE * 5, attempt).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn restarts_of_two_replicas_under_load_fail_no_request() -> Result<()> {
+    let certificates = Certificates::new();
+    let endpoints = Endpoints::default();
+    let (listener, address) = balancer::listen().await?;
+    let serving = balancer::serve(listener, endpoints.clone());
+    let story = async {
+        let mut replicas = vec![
+            join(&certificates, &endpoints).await?,
+            join(&certificates, &endpoints).await?,
+        ];
+        let both = || async {
+            let ready = endpoints.ready();
+            ensure!(ready == 2, "{ready} are ready");
+            Ok(())
+        };
+        until("two ready replicas", both).await?;
+        let registered = Registered::new(address, &certificates.authority).await?;
+        let here = registered.namespace("restarts").await?;
+        let (tally, start) = (Tally::default(), Instant::now());
+        let restarting = async {
+            for turn in 0..RESTARTS {
+                let old = replicas.remove(0);
+                let gone = old.address;
+                let (status, log) = old.end().await?;
+                endpoints.remove(gone);
+                ensure!(
+                    status.success(),
+                    "restart {turn} ended with {status}: {log}"
+                );
+                replicas.push(join(&certificates, &endpoints).await?);
+                until("two ready replicas", both).await?;
+            }
+            tally.until(WRITES).await
+        };
+        let restarting = async {
+            let done = restarting.await;
+            tally.stop(); // also after a failure, or the writers would go on
+            done
+        };
+        tokio::try_join!(restarting, load::write(&here, WRITERS, &tally))?;
+        tally.verdict("20 restarts of two replicas", start)
+    };
+    tokio::select! {
+        told = story => told,
+        served = serving => served,
+    }
+}

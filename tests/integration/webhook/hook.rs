@@ -1,0 +1,361 @@
+//! The real webhook as a process, and its registration with the real API server for namespaces of its own.
+//!
+//! What is started here ends with its value, or with this process however that goes: each is kept by a shell that
+//! waits for its standard input to close.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader},
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use agents::api::{
+    contract::{env as variable, label},
+    registration::{Reach, Registration},
+    rung::Rung,
+};
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
+        batch::v1::Job,
+        core::v1::Namespace as NamespaceObject,
+    },
+    apimachinery::pkg::apis::meta::v1::LabelSelector,
+};
+use kube::{
+    Api, Client,
+    api::{DynamicObject, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+use support::{Namespace, crds, lab, wait};
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use super::cases::resource;
+use crate::kit::{
+    pki::{Authority, Mount},
+    process::product,
+};
+
+/// Nothing takes longer, also where everything else is busy.
+pub(super) const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Label on a namespace: the registration that its objects go through.
+const LABEL: &str = "agents-tests/registration";
+
+/// Says the id of the program, and asks it to end when standard input closes.
+const KEEP: &str =
+    r#""$@" >"$LOG" 2>&1 & program=$!; echo $program; read -r _; kill $program; wait $program"#;
+
+/// Carries out a command when standard input closes.
+const AFTERWARDS: &str = r#"read -r _; exec "$@" >/dev/null 2>&1"#;
+
+/// The certificate of one or several replicas, and who issued it.
+pub(super) struct Certificates {
+    pub(super) authority: Authority,
+    pub(super) mount: Mount,
+}
+
+impl Certificates {
+    pub(super) fn new() -> Self {
+        let authority = Authority::new();
+        let mount = Mount::new(&authority.issue());
+        Self { authority, mount }
+    }
+}
+
+/// A running webhook.
+pub(super) struct Hook {
+    keeper: Child,
+    /// Id of the process.
+    pub(super) id: u32,
+    /// Where reviews are answered.
+    pub(super) address: SocketAddr,
+    /// Where it says how it is.
+    pub(super) admin: SocketAddr,
+    log: PathBuf,
+    _folder: TempDir,
+}
+
+impl Hook {
+    /// Starts the program for the shared control plane, and returns when it is ready.
+    pub(super) async fn start(
+        certificates: &Certificates,
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
+        crds::install_once().await?; // it follows our kinds from the start
+        let lab = lab::shared().await?;
+        let folder = TempDir::new()?;
+        let log = folder.path().join("log");
+        File::create(&log)?;
+        let files = certificates.mount.files();
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEP, "sh"])
+            .arg(product("agents-webhook"))
+            .env_clear()
+            .env("LOG", &log)
+            .env("KUBECONFIG", lab.kubeconfig())
+            .env("AGENTS_ADMIN_LISTEN", "127.0.0.1:0")
+            .env("AGENTS_WEBHOOK_LISTEN", "127.0.0.1:0")
+            .env("AGENTS_TLS_CERTIFICATE_FILE", &files.certificate)
+            .env("AGENTS_TLS_KEY_FILE", &files.key)
+            .env("AGENTS_WEBHOOK_RUNG", Rung::Fail.as_str())
+            .env(variable::NAMESPACES, "*")
+            .env("AGENTS_SHUTDOWN_LINGER", "0")
+            .envs(settings.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut said = String::new();
+        BufReader::new(keeper.stdout.take().context("a pipe")?).read_line(&mut said)?;
+        let mut hook = Self {
+            keeper,
+            id: said.trim().parse()?,
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            admin: (Ipv4Addr::LOCALHOST, 0).into(),
+            log,
+            _folder: folder,
+        };
+        hook.address = hook.listening("admission").await?;
+        hook.admin = hook.listening("admin").await?;
+        let admin = hook.admin.to_string();
+        let ready = wait::retry("a webhook that is ready", DEADLINE, || {
+            support::http::get(&admin, "/readyz?verbose")
+        });
+        ready.await.with_context(|| hook.logged())?;
+        Ok(hook)
+    }
+
+    async fn listening(&self, server: &str) -> Result<SocketAddr> {
+        let found = || async {
+            let log = self.logged();
+            let lines = log
+                .lines()
+                .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            lines
+                .filter(|line| line["message"] == "Listening" && line["server"] == server)
+                .find_map(|line| line["address"].as_str()?.parse().ok())
+                .with_context(|| format!("not listening yet; it has logged: {log}"))
+        };
+        wait::retry(&format!("port {server} of the webhook"), DEADLINE, found).await
+    }
+
+    /// What it has logged so far.
+    pub(super) fn logged(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Memory that it holds now and held at most, in KiB, as the kernel counts it.
+    pub(super) fn memory(&self) -> Result<(u64, u64)> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id))?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+            number.with_context(|| format!("no {name} in {status}"))
+        };
+        Ok((field("VmRSS:")?, field("VmHWM:")?))
+    }
+
+    /// Asks it to end, waits for that, and says how it ended.
+    pub(super) async fn end(mut self) -> Result<(ExitStatus, String)> {
+        drop(self.keeper.stdin.take());
+        let mut keeper = self.keeper;
+        let gone = || {
+            let state = keeper.try_wait();
+            async move { state?.context("it still runs") }
+        };
+        let status = wait::retry("the end of the webhook", DEADLINE, gone).await?;
+        Ok((status, std::fs::read_to_string(&self.log)?))
+    }
+}
+
+/// An entry in the API server's books, taken out when the value is dropped.
+pub(super) struct Registered {
+    keeper: Child,
+    /// What namespaces are labelled with.
+    pub(super) name: String,
+}
+
+impl Registered {
+    /// Lets the API server call `https://address` for namespaces with a label of this registration.
+    pub(super) async fn new(address: SocketAddr, authority: &Authority) -> Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let lab = lab::shared().await?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("agents-tests-{}-{count}", std::process::id());
+        let keeper = removal(lab, &name)?;
+        let registered = Self { keeper, name };
+        let registration = Registration {
+            name: registered.name.clone(),
+            rung: Rung::Fail,
+            reach: Reach::Url(format!("https://{address}")),
+            ca: Some(authority.pem().into_bytes()),
+        };
+        let client = lab.client().await?;
+        registered.put(client, &registration).await?;
+        Ok(registered)
+    }
+
+    /// Writes both configurations, restricted to our namespaces. Where the chart lets requests pass while the webhook is
+    /// slow, tests want to see it: no pass goes unnoticed, and a busy machine has time to answer.
+    async fn put(&self, client: Client, registration: &Registration) -> Result<()> {
+        const PATIENCE: i32 = 30;
+        let ours = LabelSelector {
+            match_labels: Some([(LABEL.to_owned(), self.name.clone())].into()),
+            match_expressions: None,
+        };
+        let mut mutating = registration.mutating();
+        for hook in mutating.webhooks.iter_mut().flatten() {
+            hook.namespace_selector = Some(ours.clone());
+            hook.failure_policy = Some("Fail".to_owned());
+            hook.timeout_seconds = Some(PATIENCE);
+        }
+        let mut validating = registration.validating();
+        for hook in validating.webhooks.iter_mut().flatten() {
+            hook.namespace_selector = Some(ours.clone());
+            hook.failure_policy = Some("Fail".to_owned());
+            hook.timeout_seconds = Some(PATIENCE);
+        }
+        let params = PostParams::default();
+        let all: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+        all.create(&params, &mutating).await?;
+        let all: Api<ValidatingWebhookConfiguration> = Api::all(client);
+        all.create(&params, &validating).await?;
+        Ok(())
+    }
+
+    /// A namespace whose objects go through the webhook. Returns when the API server is seen to ask it, which takes a
+    /// moment after the registration: until then, everything passes.
+    pub(super) async fn namespace(&self, area: &str) -> Result<Namespace> {
+        let here = support::namespace(area).await?;
+        let all: Api<NamespaceObject> = Api::all(here.client.clone());
+        let labels = json!({"metadata": {"labels": {LABEL: self.name}}});
+        all.patch(&here.name, &PatchParams::default(), &Patch::Merge(labels))
+            .await?;
+        let job = job("asked", json!({label::AGENT_RUN: "nobody"}));
+        let jobs = here.api::<Job>();
+        jobs.create(&PostParams::default(), &serde_json::from_value(job)?)
+            .await?;
+        wait::retry("a webhook that is called", DEADLINE, || called(&here)).await?;
+        Ok(here)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // What cannot be removed is in a lab that is going, or is seen by the cluster's owner.
+        let _ = self.keeper.wait();
+    }
+}
+
+/// Both configurations are removed when the pipe to this child closes.
+fn removal(lab: &lab::Lab, name: &str) -> Result<Child> {
+    let kinds = "mutatingwebhookconfiguration,validatingwebhookconfiguration";
+    let child = Command::new("sh")
+        .args(["-c", AFTERWARDS, "sh"])
+        .arg(lab.kubectl_program())
+        .args(["delete", kinds, name, "--ignore-not-found", "--wait=false"])
+        .arg("--request-timeout=20s")
+        .envs(lab.environment())
+        .stdin(Stdio::piped())
+        .spawn()?;
+    Ok(child)
+}
+
+/// Whether both configurations are in force here: the mutating one refuses an object, the validating one refuses a
+/// deletion or warns of it. Both are dry runs, so nothing is left of them.
+async fn called(here: &Namespace) -> Result<()> {
+    let workspace = json!({
+        "apiVersion": "workspaces.proompteng.ai/v1alpha1", "kind": "Workspace",
+        "metadata": {"name": "asked"}, "spec": {},
+    });
+    let object: DynamicObject = serde_json::from_value(workspace)?;
+    let params = PostParams {
+        dry_run: true,
+        field_manager: None,
+    };
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(here.client.clone(), &here.name, &resource("Workspace")?);
+    refused(api.create(&params, &object).await).context("a Workspace without a size")?;
+    let delete = ["delete", "job", "asked", "--dry-run=server"];
+    let said = here.kubectl.run(&delete).await?;
+    ensure!(
+        said.code == Some(1) || said.stderr.starts_with("Warning: "),
+        "the deletion of a Job without a recorded outcome passed in silence"
+    );
+    Ok(())
+}
+
+/// An answer that refuses; one that only failed is no answer.
+fn refused<T>(result: kube::Result<T>) -> Result<()> {
+    match result {
+        Err(kube::Error::Api(status)) if (400..500).contains(&status.code) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => anyhow::bail!("it passed"),
+    }
+}
+
+/// A Job that starts no pod.
+pub(super) fn job(name: &str, labels: Value) -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels},
+        "spec": {"suspend": true, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "agent", "image": "registry.example.com/runner:1"}],
+        }}},
+    })
+}
+
+/// A webhook and its registration.
+pub(super) struct Station {
+    /// The process.
+    pub(super) hook: Hook,
+    /// Its registration.
+    pub(super) registered: Registered,
+    /// Its certificate.
+    pub(super) certificates: Certificates,
+}
+
+impl Station {
+    /// A webhook with these settings, registered.
+    pub(super) async fn start(settings: &[(&str, &str)]) -> Result<Self> {
+        let certificates = Certificates::new();
+        let hook = Hook::start(&certificates, settings).await?;
+        let registered = Registered::new(hook.address, &certificates.authority).await?;
+        Ok(Self {
+            hook,
+            registered,
+            certificates,
+        })
+    }
+
+    /// A webhook whose policy is in this file.
+    pub(super) async fn with_policy(file: &Path) -> Result<Self> {
+        ensure!(file.is_file(), "{} is not there", file.display());
+        let file = file.to_str().context("the path is not UTF-8")?;
+        Self::start(&[(variable::POLICY_FILE, file)]).await
+    }
+}
+
+/// The webhook that most tests use: no policy, every rule.
+pub(super) async fn shared() -> Result<&'static Station> {
+    static SHARED: OnceCell<Station> = OnceCell::const_new();
+    SHARED.get_or_try_init(|| Station::start(&[])).await
+}
+
+/// A namespace behind the shared webhook.
+pub(super) async fn namespace(area: &str) -> Result<Namespace> {
+    shared().await?.registered.namespace(area).await
+}
+
+/// A namespace behind a webhook at which few objects are refused, so that the limits on Events are far away.
+pub(super) async fn calm_namespace(area: &str) -> Result<Namespace> {
+    static CALM: OnceCell<Station> = OnceCell::const_new();
+    let station = CALM.get_or_try_init(|| Station::start(&[])).await?;
+    station.registered.namespace(area).await
+}
