@@ -3,14 +3,14 @@
 //!
 //! [`Registration`] builds the two configurations, [`lint`] judges those that are live. Nothing is read or written here.
 
-mod entry;
+mod door;
 mod hook;
 mod lint;
 mod selector;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{Entry, Operation};
+pub use door::{Door, Operation};
 pub use hook::{Configuration, Hook};
 pub use lint::{Check, Finding, lint};
 
@@ -54,7 +54,7 @@ pub enum Reach {
         /// Its port.
         port: i32,
     },
-    /// At an address such as `https://10.0.0.1:8443`, to which the path of each entry is added.
+    /// At an address such as `https://10.0.0.1:8443`, to which the path of each door is added.
     Url(String),
 }
 
@@ -72,18 +72,18 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// The configuration of the entries that change objects.
+    /// The configuration of the doors that change objects.
     pub fn mutating(&self) -> MutatingWebhookConfiguration {
-        let hooks = self.hooks(Entry::mutates);
+        let hooks = self.hooks(Door::mutates);
         MutatingWebhookConfiguration {
             metadata: self.metadata(),
             webhooks: Some(hooks.into_iter().map(Hook::into_mutating).collect()),
         }
     }
 
-    /// The configuration of the entries that only judge.
+    /// The configuration of the doors that only judge.
     pub fn validating(&self) -> ValidatingWebhookConfiguration {
-        let hooks = self.hooks(|entry| !entry.mutates());
+        let hooks = self.hooks(|door| !door.mutates());
         ValidatingWebhookConfiguration {
             metadata: self.metadata(),
             webhooks: Some(hooks.into_iter().map(Hook::into_validating).collect()),
@@ -99,45 +99,45 @@ impl Registration {
         }
     }
 
-    fn hooks(&self, wanted: impl Fn(Entry) -> bool) -> Vec<Hook> {
-        let entries = Entry::ALL.into_iter().filter(|entry| wanted(*entry));
-        entries.flat_map(|entry| self.hooks_of(entry)).collect()
+    fn hooks(&self, wanted: impl Fn(Door) -> bool) -> Vec<Hook> {
+        let doors = Door::ALL.into_iter().filter(|door| wanted(*door));
+        doors.flat_map(|door| self.hooks_of(door)).collect()
     }
 
     /// One hook, or two where labelled namespaces fare otherwise than the rest.
-    fn hooks_of(&self, entry: Entry) -> Vec<Hook> {
-        let plain = entry.failure_policy(self.rung, Territory::Plain);
-        let labelled = entry.failure_policy(self.rung, Territory::Labelled);
+    fn hooks_of(&self, door: Door) -> Vec<Hook> {
+        let plain = door.failure_policy(self.rung, Territory::Plain);
+        let labelled = door.failure_policy(self.rung, Territory::Labelled);
         if plain == labelled {
-            return vec![self.hook(entry, entry.name(), None)];
+            return vec![self.hook(door, door.name(), None)];
         }
         vec![
-            self.hook(entry, entry.name(), Some(Territory::Plain)),
-            self.hook(entry, entry.labelled_name(), Some(Territory::Labelled)),
+            self.hook(door, door.name(), Some(Territory::Plain)),
+            self.hook(door, door.labelled_name(), Some(Territory::Labelled)),
         ]
     }
 
-    /// The hook of an entry in one sort of namespace, or in all.
-    fn hook(&self, entry: Entry, name: String, territory: Option<Territory>) -> Hook {
-        let policy = entry.failure_policy(self.rung, territory.unwrap_or(Territory::Plain));
+    /// The hook of a door in one sort of namespace, or in all.
+    fn hook(&self, door: Door, name: String, territory: Option<Territory>) -> Hook {
+        let policy = door.failure_policy(self.rung, territory.unwrap_or(Territory::Plain));
         Hook {
             name,
-            client: self.client(entry),
-            rules: entry.rules(),
+            client: self.client(door),
+            rules: door.rules(),
             failure_policy: Some(policy.as_str().to_owned()),
             match_policy: Some("Equivalent".to_owned()),
             namespaces: Some(selector::namespaces(territory)),
-            objects: entry.objects(),
+            objects: door.objects(),
             conditions: vec![selector::exemption()],
             side_effects: "NoneOnDryRun".to_owned(),
             timeout_seconds: Some(TIMEOUT_SECONDS),
-            reinvocation_policy: entry.mutates().then(|| "IfNeeded".to_owned()),
+            reinvocation_policy: door.mutates().then(|| "IfNeeded".to_owned()),
             review_versions: vec!["v1".to_owned()],
         }
     }
 
-    fn client(&self, entry: Entry) -> WebhookClientConfig {
-        let path = entry.door();
+    fn client(&self, door: Door) -> WebhookClientConfig {
+        let path = door.path();
         let ca_bundle = self.ca.clone().map(ByteString);
         match &self.reach {
             Reach::Url(base) => WebhookClientConfig {

@@ -129,7 +129,7 @@ impl Rung {
     pub const fn gates(self) -> &'static [Gate] {
         match self {
             Self::Audit => &[FINDINGS, UNKNOWN, SHADOW, WOULD_REFUSE],
-            Self::Warn => &[FINDINGS, WOULD_REFUSE, PANICS, CALL_TIME],
+            Self::Warn => &[FINDINGS, WOULD_REFUSE, REFUSALS, CALL_TIME],
             Self::Deny => &[FINDINGS, OPEN_FAILURES, SHED, CALL_TIME, CERTIFICATE],
             Self::FailLabelled => &[
                 FINDINGS,
@@ -150,8 +150,8 @@ const FINDINGS: Gate = Gate {
 };
 
 const UNKNOWN: Gate = Gate {
-    metric: "agents_webhook_reviews_total",
-    wanted: "No outcome `unknown` or `malformed`: every review that comes is one that is understood.",
+    metric: "agents_webhook_unknown_reviews_total",
+    wanted: "No increase: every review that comes is about a kind that is known.",
 };
 
 const SHADOW: Gate = Gate {
@@ -164,9 +164,9 @@ const WOULD_REFUSE: Gate = Gate {
     wanted: "No increase of broken rules for a week of normal traffic: nobody would be refused who is not meant to be.",
 };
 
-const PANICS: Gate = Gate {
-    metric: "agents_webhook_http_request_failures_total",
-    wanted: "No increase: every review was answered by the webhook itself and in time.",
+const REFUSALS: Gate = Gate {
+    metric: "agents_webhook_refusals_total",
+    wanted: "No increase: every review was understood and answered in time, and none failed.",
 };
 
 const SHED: Gate = Gate {

@@ -6,13 +6,14 @@ use std::time::Duration;
 use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
 use agents::api::rung::Rung;
-use agents::events::{self, Emitter, Reporter};
-use agents::kit::http::{Limits, Server, Transport};
+use agents::events::{self, Emitter, Regarding, Reporter};
+use agents::kit::http::{HttpService, Limits, Server, Transport};
 use agents::kit::program::{Error, Program, listen_on};
 use agents::kit::telemetry::Identity;
 use agents::kit::tls;
 use futures::TryFutureExt;
 use kube::Client;
+use tokio::net::TcpListener;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
 
@@ -67,16 +68,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
             let lookup = follow(&mut program, client.clone(), &lookup);
             let emitter = tell(&mut program, client.clone(), events, reporter);
             let own = own.regarding(&instance, client.default_namespace());
-            policies = policies.told_by(Herald::new(emitter.clone(), own));
+            policies = policies.told_by(Herald::new(emitter.clone(), own.clone()));
+            tell_of_certificate(&mut program, source.notices(), emitter.clone(), own);
             let expected = (registration, stance.rung);
-            let notices = source.notices();
-            watch_over(
-                &mut program,
-                client.clone(),
-                emitter.clone(),
-                expected,
-                notices,
-            );
+            watch_registration(&mut program, client.clone(), expected, emitter.clone());
             (lookup, attach(&mut program, client, emitter))
         }
         Cluster::Off => {
@@ -89,6 +84,24 @@ pub async fn run(args: Args) -> Result<(), Error> {
     program.tasks.support("policy", |shutdown| {
         policies.run(shutdown).map_err(Into::into)
     });
+    serve(
+        &mut program,
+        listener,
+        source,
+        connections,
+        service(Arc::new(admission), Room::new(reviews)),
+    );
+    program.run().await
+}
+
+/// The port, and the task that keeps its certificate up to date.
+fn serve(
+    program: &mut Program,
+    listener: TcpListener,
+    source: tls::Source,
+    connections: usize,
+    service: impl HttpService,
+) {
     let server = Server {
         listener,
         transport: Transport::Tls(source.tls()),
@@ -101,12 +114,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
     program.tasks.support("certificate", |shutdown| {
         source.run(shutdown).map_err(Into::into)
     });
-    let service = service(Arc::new(admission), Room::new(reviews));
     program.tasks.work("admission", |shutdown| async move {
         server.serve(service, shutdown).await;
         Ok(())
     });
-    program.run().await
 }
 
 /// A client of the API server, which answered it once: a webhook that cannot see its cluster must not look healthy.
@@ -179,27 +190,34 @@ fn attach(program: &mut Program, client: Client, emitter: Emitter) -> Side {
     }
 }
 
-/// Looks at our own registration now and then, and tells of the certificate.
-fn watch_over(
+/// The task that looks at what the cluster was told about us.
+fn watch_registration(
     program: &mut Program,
     client: Client,
-    emitter: Emitter,
     expected: (String, Rung),
-    notices: broadcast::Receiver<tls::Notice>,
+    emitter: Emitter,
 ) {
-    let about = registration::regarding(&expected.0);
     let metrics = registration::Metrics::register(program.metrics());
-    let warden = Warden::new(client, expected, emitter.clone(), metrics);
+    let warden = Warden::new(client, expected, emitter, metrics);
     program
         .tasks
         .support("registration", |shutdown| async move {
             warden.run(shutdown).await;
             Ok(())
         });
+}
+
+/// The task that tells the cluster of trouble with the certificate.
+fn tell_of_certificate(
+    program: &mut Program,
+    notices: broadcast::Receiver<tls::Notice>,
+    emitter: Emitter,
+    own: Regarding,
+) {
     program
         .tasks
         .support("certificate events", |shutdown| async move {
-            certificate::report(notices, emitter, about, shutdown).await;
+            certificate::report(notices, emitter, own, shutdown).await;
             Ok(())
         });
 }

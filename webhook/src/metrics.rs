@@ -170,7 +170,7 @@ impl Metrics {
         self.answered(subject.door, outcome);
         let labels = ReviewLabels {
             resource: Resource::Known(subject.target),
-            operation: Some(subject.operation),
+            operation: Some(subject.operation.as_str()),
             outcome,
             dry_run: subject.dry_run(),
         };
@@ -226,7 +226,7 @@ impl Metrics {
     }
 
     fn answered(&self, door: Door, outcome: Outcome) {
-        let labels = CallLabels { door, outcome };
+        let labels = CallLabels::new(door, outcome);
         self.calls.get_or_create(&labels).inc();
     }
 

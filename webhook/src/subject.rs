@@ -9,90 +9,11 @@ mod tests;
 use std::fmt;
 
 use agents::api::cause::{Cause, Path, Reason, quoted};
-use agents::api::contract::{VERSION, door};
+use agents::api::contract::VERSION;
 use agents::api::kind::Kind;
+pub use agents::api::registration::{Door, Operation};
 
 use crate::review::{GroupKind, Object, Request, User};
-
-/// The path that a review came in by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Door {
-    /// Specs, before the schema is checked: may be changed and refused.
-    Mutate,
-    /// Specs as they will be stored.
-    Validate,
-    /// Statuses, before the schema is checked.
-    MutateStatus,
-    /// Statuses as they will be stored.
-    ValidateStatus,
-    /// Deletion of Jobs.
-    ValidateDelete,
-}
-
-impl Door {
-    /// All doors.
-    pub const ALL: [Self; 5] = [
-        Self::Mutate,
-        Self::Validate,
-        Self::MutateStatus,
-        Self::ValidateStatus,
-        Self::ValidateDelete,
-    ];
-
-    /// The path.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Mutate => door::MUTATE,
-            Self::Validate => door::VALIDATE,
-            Self::MutateStatus => door::MUTATE_STATUS,
-            Self::ValidateStatus => door::VALIDATE_STATUS,
-            Self::ValidateDelete => door::VALIDATE_DELETE,
-        }
-    }
-
-    /// The door at a path.
-    pub fn at(path: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|door| door.path() == path)
-    }
-
-    /// The word in metrics and logs: the path without its slash.
-    pub fn as_str(self) -> &'static str {
-        self.path().trim_start_matches('/')
-    }
-
-    /// Whether an answer from here may change the object.
-    pub const fn mutates(self) -> bool {
-        match self {
-            Self::Mutate | Self::MutateStatus => true,
-            Self::Validate | Self::ValidateStatus | Self::ValidateDelete => false,
-        }
-    }
-}
-
-/// What is done to the object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// It is new.
-    Create,
-    /// It is changed.
-    Update,
-    /// It is removed.
-    Delete,
-}
-
-impl Operation {
-    /// All operations that a rule is about.
-    pub const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
-
-    /// The word of the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "CREATE",
-            Self::Update => "UPDATE",
-            Self::Delete => "DELETE",
-        }
-    }
-}
 
 /// The resource that a review is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

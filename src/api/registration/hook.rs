@@ -1,4 +1,4 @@
-//! One entry of a configuration, whether it mutates or validates: the API has two types for what differs in one field.
+//! One door of a configuration, whether it mutates or validates: the API has two types for what differs in one field.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations,

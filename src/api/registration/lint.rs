@@ -8,7 +8,7 @@ mod whole;
 
 use std::fmt;
 
-use super::entry::Entry;
+use super::door::Door;
 use super::hook::{Configuration, Hook};
 use super::{EXEMPT_NAMESPACES, selector};
 use crate::api::contract::user;
@@ -172,10 +172,10 @@ pub fn lint(configuration: &Configuration, rung: Rung) -> Vec<Finding> {
                 text,
             });
         };
-        let entry = Entry::ALL
+        let door = Door::ALL
             .into_iter()
-            .find(|entry| entry.door() == hook.path() && entry.mutates() == configuration.mutates);
-        if entry.is_none() {
+            .find(|door| door.path() == hook.path() && door.mutates() == configuration.mutates);
+        if door.is_none() {
             let path = hook.path();
             say(
                 Check::Door,
@@ -183,7 +183,7 @@ pub fn lint(configuration: &Configuration, rung: Rung) -> Vec<Finding> {
             );
         }
         peril::look(hook, &mut say);
-        rule::look(hook, entry, &mut say);
+        rule::look(hook, door, &mut say);
         namespaces(hook, &mut say);
         exemptions(hook, &mut say);
         manners(hook, configuration.mutates, &mut say);
@@ -272,15 +272,15 @@ fn held_up(hook: &Hook, say: Say<'_>) {
         return;
     }
     let held = "is held up while the webhook does not answer; failurePolicy should be Ignore";
-    for (entry, check, what) in [
-        (Entry::ValidateStatus, Check::StatusHeldUp, "a status write"),
+    for (door, check, what) in [
+        (Door::ValidateStatus, Check::StatusHeldUp, "a status write"),
         (
-            Entry::ValidateDelete,
+            Door::ValidateDelete,
             Check::DeletionHeldUp,
             "the deletion of a Job",
         ),
     ] {
-        if rule::reaches(hook, entry) {
+        if rule::reaches(hook, door) {
             say(check, format!("{what} {held}"));
         }
     }

@@ -97,7 +97,7 @@ fn each_rung_has_these_hooks_with_these_failure_policies() {
 
 #[test]
 fn a_rule_names_all_kinds_of_one_group() {
-    let rules = Entry::ValidateSpec.rules();
+    let rules = Door::Validate.rules();
     assert_eq!(rules.len(), 10, "one per group");
     let tools = rules
         .iter()
@@ -354,12 +354,12 @@ fn jobs_of_others_are_left_alone() {
 fn only_specs_may_ever_be_held_up() {
     for rung in Rung::ALL {
         for territory in [Territory::Plain, Territory::Labelled] {
-            for entry in [
-                Entry::MutateStatus,
-                Entry::ValidateStatus,
-                Entry::ValidateDelete,
+            for door in [
+                Door::MutateStatus,
+                Door::ValidateStatus,
+                Door::ValidateDelete,
             ] {
-                assert_eq!(entry.failure_policy(rung, territory), FailurePolicy::Ignore);
+                assert_eq!(door.failure_policy(rung, territory), FailurePolicy::Ignore);
             }
         }
     }

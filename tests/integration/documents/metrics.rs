@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use support::metrics::Page;
+use agents::api::rung::Rung;
+use support::{crds, lab, metrics::Page};
 
 use crate::kit::process::{Process, product};
 
@@ -16,13 +17,20 @@ pub(super) struct Family {
     pub(super) about: String,
 }
 
-/// Starts a program and reads its metrics page.
+/// Starts a program in a cluster and reads its metrics page.
 pub(super) async fn families(program: &str, flags: &[&str]) -> Vec<Family> {
-    let environment = [
+    crds::install_once().await.unwrap();
+    let cluster = lab::shared().await.unwrap().environment();
+    let cluster = cluster
+        .iter()
+        .map(|(name, path)| (*name, path.to_str().expect("UTF-8")));
+    let environment: Vec<_> = [
         ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
         ("AGENTS_WEBHOOK_LISTEN", "127.0.0.1:0"),
-        ("AGENTS_WEBHOOK_LOOKUP", "off"),
-    ];
+    ]
+    .into_iter()
+    .chain(cluster)
+    .collect();
     let mut process = Process::start(&product(program), flags, &environment);
     let admin = process.address("admin").await.to_string();
     read(&Page::scrape(&admin).await.unwrap())
@@ -50,4 +58,17 @@ fn labels(page: &Page, family: &str) -> Vec<String> {
         .filter(|label| *label != "le")
         .collect();
     found.into_iter().cloned().collect()
+}
+
+#[tokio::test]
+async fn every_gate_of_the_ladder_is_a_metric_that_there_is() {
+    let families = families("agents-webhook", &[]).await;
+    let there: BTreeSet<_> = families.iter().map(|family| &*family.name).collect();
+    let gates = Rung::ALL.into_iter().flat_map(|rung| rung.gates());
+    let ours = gates.filter(|gate| gate.metric.starts_with("agents_"));
+    let missing: Vec<_> = ours
+        .filter(|gate| !there.contains(gate.metric))
+        .map(|gate| gate.metric)
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new());
 }

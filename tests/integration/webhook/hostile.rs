@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use agents::api::{contract::door, registration::Entry};
+use agents::api::{contract::door, registration::Door};
 use anyhow::{Context, Result, bail, ensure};
 use futures::{StreamExt, stream::FuturesUnordered};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -190,7 +190,7 @@ async fn unreadable_bodies_are_refused_and_the_next_review_is_answered() -> Resu
         ("zeros", vec![0; 4096]),
     ];
     for (case, body) in &cases {
-        for path in Entry::ALL.map(Entry::door) {
+        for path in Door::ALL.map(Door::path) {
             let answer = target.send(&post(path, body)).await?;
             let (code, said) = answer
                 .as_ref()

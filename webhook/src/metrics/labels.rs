@@ -82,7 +82,7 @@ pub(super) enum Resource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ReviewLabels {
     pub(super) resource: Resource,
-    pub(super) operation: Option<Operation>,
+    pub(super) operation: Option<&'static str>,
     pub(super) outcome: Outcome,
     pub(super) dry_run: bool,
 }
@@ -102,7 +102,7 @@ impl ReviewLabels {
                 .chain([(Target::Job, Operation::Delete)])
                 .flat_map(|(target, operation)| {
                     let resource = Resource::Known(target);
-                    Outcome::DECIDED.map(|outcome| (resource, Some(operation), outcome))
+                    Outcome::DECIDED.map(|outcome| (resource, Some(operation.as_str()), outcome))
                 });
         let unknown = (Resource::Unknown, None, Outcome::Unknown);
         known
@@ -120,14 +120,19 @@ impl ReviewLabels {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct CallLabels {
-    pub(super) door: Door,
+    pub(super) door: &'static str,
     pub(super) outcome: Outcome,
 }
 
 impl CallLabels {
+    pub(super) fn new(door: Door, outcome: Outcome) -> Self {
+        let door = door.as_str();
+        Self { door, outcome }
+    }
+
     pub(super) fn all() -> impl Iterator<Item = Self> {
         let doors = Door::ALL.into_iter();
-        doors.flat_map(|door| Outcome::ALL.map(|outcome| Self { door, outcome }))
+        doors.flat_map(|door| Outcome::ALL.map(|outcome| Self::new(door, outcome)))
     }
 }
 
@@ -191,4 +196,4 @@ macro_rules! encode_words {
     };
 }
 
-encode_words!(Outcome, Phase, Door, Operation, Rule, Direction,);
+encode_words!(Outcome, Phase, Rule, Direction,);

@@ -2,7 +2,7 @@
 
 use super::rule::{Request, matches, shown, some};
 use super::{Check, Say};
-use crate::api::registration::entry::Operation;
+use crate::api::registration::door::Operation;
 use crate::api::registration::hook::Hook;
 
 /// Group, version and resource of everything perilous, by the check that names it.

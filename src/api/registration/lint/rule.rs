@@ -3,7 +3,7 @@
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 
 use super::{Check, Say};
-use crate::api::registration::entry::Entry;
+use crate::api::registration::door::Door;
 use crate::api::registration::hook::Hook;
 
 /// Most examples in one sentence.
@@ -55,21 +55,21 @@ fn split(resource: &str) -> (&str, &str) {
 }
 
 /// Whether the hook matches a request that belongs to the door.
-pub(super) fn reaches(hook: &Hook, entry: Entry) -> bool {
-    requests(entry, |request| matches(hook, request))
+pub(super) fn reaches(hook: &Hook, door: Door) -> bool {
+    requests(door, |request| matches(hook, request))
         .next()
         .is_some()
 }
 
 /// Requests that belong to the door and are wanted, in words.
 pub(super) fn requests(
-    entry: Entry,
+    door: Door,
     wanted: impl Fn(Request<'_>) -> bool,
 ) -> impl Iterator<Item = String> {
-    let resources = entry.resources().into_iter();
+    let resources = door.resources().into_iter();
     resources
         .flat_map(move |(group, version, resource)| {
-            let operations = entry.operations().iter();
+            let operations = door.operations().iter();
             operations.map(move |operation| (group, version, resource.clone(), operation.as_str()))
         })
         .filter(move |(group, version, resource, operation)| {
@@ -93,7 +93,7 @@ pub(super) fn some(all: &[String]) -> String {
 }
 
 /// What the rules say besides what the door answers.
-pub(super) fn look(hook: &Hook, entry: Option<Entry>, say: Say<'_>) {
+pub(super) fn look(hook: &Hook, door: Option<Door>, say: Say<'_>) {
     let wild = |list: &Option<Vec<String>>| list.iter().flatten().any(|word| word.contains('*'));
     if hook
         .rules
@@ -105,17 +105,17 @@ pub(super) fn look(hook: &Hook, entry: Option<Entry>, say: Say<'_>) {
             "a rule has `*`; groups, resources and operations should be named".to_owned(),
         );
     }
-    let Some(entry) = entry else { return };
+    let Some(door) = door else { return };
     let foreign: Vec<String> = hook
         .rules
         .iter()
-        .flat_map(|rule| foreign(rule, entry))
+        .flat_map(|rule| foreign(rule, door))
         .collect();
     if !foreign.is_empty() {
-        let (door, foreign) = (entry.door(), some(&foreign));
+        let (door, foreign) = (door.path(), some(&foreign));
         say(Check::Foreign, format!("{door} is not for {foreign}"));
     }
-    if hook.objects.is_none() && entry.objects().is_some() {
+    if hook.objects.is_none() && door.objects().is_some() {
         say(
             Check::Foreign,
             "objectSelector is missing; Jobs of others are matched as well".to_owned(),
@@ -124,8 +124,8 @@ pub(super) fn look(hook: &Hook, entry: Option<Entry>, say: Say<'_>) {
 }
 
 /// Named resources and operations that the door is not for.
-fn foreign(rule: &RuleWithOperations, entry: Entry) -> Vec<String> {
-    let ours = entry.resources();
+fn foreign(rule: &RuleWithOperations, door: Door) -> Vec<String> {
+    let ours = door.resources();
     let mut found = Vec::new();
     for group in rule.api_groups.iter().flatten() {
         for resource in rule.resources.iter().flatten() {
@@ -139,7 +139,7 @@ fn foreign(rule: &RuleWithOperations, entry: Entry) -> Vec<String> {
         }
     }
     for operation in rule.operations.iter().flatten() {
-        let known = entry
+        let known = door
             .operations()
             .iter()
             .any(|known| known.as_str() == operation);

@@ -3,7 +3,7 @@
 use super::rule::{Request, matches, requests, some};
 use super::{Check, Finding, policy};
 use crate::api::contract::label;
-use crate::api::registration::entry::Entry;
+use crate::api::registration::door::Door;
 use crate::api::registration::hook::{Configuration, Hook};
 use crate::api::registration::selector::{Labels, labels_of, selects};
 use crate::api::rung::{FailurePolicy, Rung, Territory};
@@ -13,18 +13,18 @@ const NAMESPACE: &str = "default";
 
 /// Looks at each door in each sort of namespace.
 pub(super) fn look(configuration: &Configuration, rung: Rung, findings: &mut Vec<Finding>) {
-    let doors = Entry::ALL
+    let doors = Door::ALL
         .into_iter()
-        .filter(|entry| entry.mutates() == configuration.mutates);
-    for entry in doors {
+        .filter(|door| door.mutates() == configuration.mutates);
+    for door in doors {
         for territory in [Territory::Plain, Territory::Labelled] {
             let mut texts = vec![];
-            let hooks = hooks(configuration, entry, territory);
-            texts.extend(passed_by(&hooks, entry).map(|text| (Check::Coverage, text)));
-            texts.extend(drift(&hooks, entry, (rung, territory)).map(|text| (Check::Rung, text)));
+            let hooks = hooks(configuration, door, territory);
+            texts.extend(passed_by(&hooks, door).map(|text| (Check::Coverage, text)));
+            texts.extend(drift(&hooks, door, (rung, territory)).map(|text| (Check::Rung, text)));
             findings.extend(texts.into_iter().map(|(check, text)| Finding {
                 check,
-                hook: entry.name(),
+                hook: door.name(),
                 text: format!("in {} namespaces {text}", word(territory)),
             }));
         }
@@ -39,32 +39,32 @@ const fn word(territory: Territory) -> &'static str {
 }
 
 /// The hooks that lead to the door in this sort of namespace, for objects of ours.
-fn hooks(configuration: &Configuration, entry: Entry, territory: Territory) -> Vec<&Hook> {
+fn hooks(configuration: &Configuration, door: Door, territory: Territory) -> Vec<&Hook> {
     let namespace = labels_of(NAMESPACE, territory);
     let object = Labels::from([(label::AGENT_RUN.to_owned(), "any".to_owned())]);
     let leads = |hook: &&Hook| {
-        hook.path() == entry.door()
+        hook.path() == door.path()
             && selects(hook.namespaces.as_ref(), &namespace)
             && selects(hook.objects.as_ref(), &object)
     };
     configuration.hooks.iter().filter(leads).collect()
 }
 
-fn passed_by(hooks: &[&Hook], entry: Entry) -> Option<String> {
+fn passed_by(hooks: &[&Hook], door: Door) -> Option<String> {
     let unasked = |request: Request<'_>| !hooks.iter().any(|hook| matches(hook, request));
-    let unasked: Vec<String> = requests(entry, unasked).collect();
-    let door = entry.door();
+    let unasked: Vec<String> = requests(door, unasked).collect();
+    let door = door.path();
     (!unasked.is_empty()).then(|| format!("{door} is not asked about {}", some(&unasked)))
 }
 
 /// Where the API server would do other than the rung means. Nothing is said of what never waits: that has its own check.
-fn drift(hooks: &[&Hook], entry: Entry, meant: (Rung, Territory)) -> Option<String> {
+fn drift(hooks: &[&Hook], door: Door, meant: (Rung, Territory)) -> Option<String> {
     let (rung, territory) = meant;
     let waits = Rung::ALL
         .into_iter()
-        .any(|rung| entry.failure_policy(rung, territory) == FailurePolicy::Fail);
+        .any(|rung| door.failure_policy(rung, territory) == FailurePolicy::Fail);
     let live = hooks.iter().map(|hook| policy(hook)).max()?;
-    let meant = entry.failure_policy(rung, territory);
+    let meant = door.failure_policy(rung, territory);
     (waits && live != meant).then(|| {
         format!(
             "failurePolicy is {}, but the rung {rung} means {}",

@@ -6,28 +6,40 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use super::selector;
 use crate::api::contract::{self, door, label};
 use crate::api::kind::Kind;
-use crate::api::names::closed_words;
 use crate::api::rung::{FailurePolicy, Rung, Territory};
 
-closed_words! {
-    /// What a request does; the words are those of the API.
-    pub enum Operation {
-        /// A new object.
-        CREATE,
-        /// A change.
-        UPDATE,
-        /// A removal.
-        DELETE,
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// A new object.
+    Create,
+    /// A change.
+    Update,
+    /// A removal.
+    Delete,
+}
+
+impl Operation {
+    /// All operations that a door is for.
+    pub const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
+
+    /// The word of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
     }
 }
 
 /// One door of the webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Entry {
+pub enum Door {
     /// Defaults, and refusal with all causes, before the schema is looked at.
-    MutateSpec,
+    Mutate,
     /// The final verdict on an object of ours.
-    ValidateSpec,
+    Validate,
     /// Repair of a status.
     MutateStatus,
     /// The contract of a status.
@@ -36,57 +48,59 @@ pub enum Entry {
     ValidateDelete,
 }
 
-impl Entry {
+impl Door {
     /// All doors.
     pub const ALL: [Self; 5] = [
-        Self::MutateSpec,
-        Self::ValidateSpec,
+        Self::Mutate,
+        Self::Validate,
         Self::MutateStatus,
         Self::ValidateStatus,
         Self::ValidateDelete,
     ];
 
     /// The path at which the webhook answers.
-    pub const fn door(self) -> &'static str {
+    pub const fn path(self) -> &'static str {
         match self {
-            Self::MutateSpec => door::MUTATE,
-            Self::ValidateSpec => door::VALIDATE,
+            Self::Mutate => door::MUTATE,
+            Self::Validate => door::VALIDATE,
             Self::MutateStatus => door::MUTATE_STATUS,
             Self::ValidateStatus => door::VALIDATE_STATUS,
             Self::ValidateDelete => door::VALIDATE_DELETE,
         }
     }
 
+    /// The door at a path.
+    pub fn at(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|door| door.path() == path)
+    }
+
+    /// The word in metrics, logs and names: the path without its slash.
+    pub fn as_str(self) -> &'static str {
+        self.path().trim_start_matches('/')
+    }
+
     /// The name that users see in a refusal; the API server wants at least three segments.
     pub fn name(self) -> String {
-        format!(
-            "{}.{}",
-            self.door().trim_start_matches('/'),
-            contract::GROUP
-        )
+        format!("{}.{}", self.as_str(), contract::GROUP)
     }
 
     /// The name of the hook for labelled namespaces.
     pub(super) fn labelled_name(self) -> String {
-        format!(
-            "{}-labelled.{}",
-            self.door().trim_start_matches('/'),
-            contract::GROUP
-        )
+        format!("{}-labelled.{}", self.as_str(), contract::GROUP)
     }
 
     /// Whether the answer may change the object.
     pub const fn mutates(self) -> bool {
         match self {
-            Self::MutateSpec | Self::MutateStatus => true,
-            Self::ValidateSpec | Self::ValidateStatus | Self::ValidateDelete => false,
+            Self::Mutate | Self::MutateStatus => true,
+            Self::Validate | Self::ValidateStatus | Self::ValidateDelete => false,
         }
     }
 
     /// What the API server does while the webhook does not answer. Only specs may ever be held up.
     pub const fn failure_policy(self, rung: Rung, territory: Territory) -> FailurePolicy {
         match self {
-            Self::MutateSpec | Self::ValidateSpec => rung.failure_policy(territory),
+            Self::Mutate | Self::Validate => rung.failure_policy(territory),
             Self::MutateStatus | Self::ValidateStatus | Self::ValidateDelete => {
                 FailurePolicy::Ignore
             }
@@ -96,9 +110,9 @@ impl Entry {
     /// What requests do that go through this door.
     pub const fn operations(self) -> &'static [Operation] {
         match self {
-            Self::MutateSpec | Self::ValidateSpec => &[Operation::CREATE, Operation::UPDATE],
-            Self::MutateStatus | Self::ValidateStatus => &[Operation::UPDATE],
-            Self::ValidateDelete => &[Operation::DELETE],
+            Self::Mutate | Self::Validate => &[Operation::Create, Operation::Update],
+            Self::MutateStatus | Self::ValidateStatus => &[Operation::Update],
+            Self::ValidateDelete => &[Operation::Delete],
         }
     }
 
@@ -114,7 +128,7 @@ impl Entry {
                 .collect()
         };
         match self {
-            Self::MutateSpec | Self::ValidateSpec => ours(""),
+            Self::Mutate | Self::Validate => ours(""),
             Self::MutateStatus | Self::ValidateStatus => ours("/status"),
             Self::ValidateDelete => vec![("batch", "v1", "jobs".to_owned())],
         }
@@ -122,7 +136,7 @@ impl Entry {
 
     /// One rule per group.
     pub(super) fn rules(self) -> Vec<RuleWithOperations> {
-        let operations = self.operations().iter().map(ToString::to_string);
+        let operations = self.operations().iter().map(|one| one.as_str().to_owned());
         let operations: Vec<String> = operations.collect();
         let mut rules: Vec<RuleWithOperations> = Vec::new();
         for (group, version, resource) in self.resources() {
@@ -144,9 +158,7 @@ impl Entry {
     /// Which objects of those are meant: of Jobs only ours.
     pub(super) fn objects(self) -> Option<LabelSelector> {
         match self {
-            Self::MutateSpec | Self::ValidateSpec | Self::MutateStatus | Self::ValidateStatus => {
-                None
-            }
+            Self::Mutate | Self::Validate | Self::MutateStatus | Self::ValidateStatus => None,
             Self::ValidateDelete => Some(selector::having(label::AGENT_RUN)),
         }
     }
