@@ -12,4 +12,5 @@ mod lab;
 mod layers;
 mod packages;
 mod registration;
+mod way;
 mod webhook;

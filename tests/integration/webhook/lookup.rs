@@ -13,10 +13,9 @@ use kube::Client;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use support::{Namespace, crds, namespace, wait};
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+
+use crate::way::Way;
 
 const DEADLINE: Duration = Duration::from_secs(90);
 
@@ -177,55 +176,6 @@ async fn a_program_without_permissions_ends_with_all_that_it_lacks() -> Result<(
     );
     assert_eq!(lines.len(), 11, "{said}");
     Ok(())
-}
-
-/// A way to the API server that can be cut and opened again.
-struct Way {
-    entrance: TcpListener,
-    server: String,
-    client: Client,
-}
-
-impl Way {
-    async fn new() -> Result<Self> {
-        let lab = support::lab::shared().await?;
-        let entrance = TcpListener::bind("127.0.0.1:0").await?;
-        let mut config = support::cluster::config(lab.kubeconfig()).await?;
-        let server = config
-            .cluster_url
-            .authority()
-            .context("an address")?
-            .to_string();
-        config.cluster_url = format!("https://{}", entrance.local_addr()?).parse()?;
-        config.tls_server_name = Some("127.0.0.1".to_owned());
-        let client = Client::try_from(config)?;
-        Ok(Self {
-            entrance,
-            server,
-            client,
-        })
-    }
-
-    /// Lets connections through while it is open and cuts them all when it is not; never ends.
-    async fn serve(&self, mut open: watch::Receiver<bool>) -> Result<()> {
-        loop {
-            open.wait_for(|open| *open).await?;
-            let mut connections = JoinSet::new();
-            loop {
-                tokio::select! {
-                    changed = open.wait_for(|open| !*open) => {
-                        changed?;
-                        break;
-                    }
-                    accepted = self.entrance.accept() => {
-                        let (mut inside, _) = accepted?;
-                        let mut outside = TcpStream::connect(&self.server).await?;
-                        connections.spawn(async move { copy_bidirectional(&mut inside, &mut outside).await });
-                    }
-                }
-            }
-        }
-    }
 }
 
 #[tokio::test]
