@@ -56,9 +56,9 @@ lint: lint-sources deny ## Format, clippy, every package alone, licences and wha
 .PHONY: lint-sources
 lint-sources:
 	@echo '==> Format' && cargo fmt --all --check
-	@echo '==> Clippy' && cargo clippy --workspace --all-targets --quiet -- --deny warnings
-	@echo '==> Every package alone' && for package in $(PACKAGES); do echo "    $$package" && cargo check --quiet --package $$package; done
-	@cargo check --quiet --package agents --no-default-features
+	@echo '==> Clippy, every package alone' && for package in $(PACKAGES); do \
+		echo "    $$package" && cargo clippy --quiet --package $$package --all-targets -- --deny warnings; done
+	@cargo clippy --quiet --package agents --no-default-features --all-targets -- --deny warnings
 
 .PHONY: generate
 generate: ## Write crds/ and the generated documents from the sources

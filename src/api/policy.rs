@@ -55,6 +55,8 @@ closed_words! {
         AgentServiceAccounts,
         /// The only secrets that SecretBindings give to an Agent.
         SecretBindings,
+        /// No more images, secrets and service accounts in one object than can be judged.
+        Amount,
     }
 }
 

@@ -22,7 +22,7 @@ pub use agents::version_control_provider::{
 };
 pub use orchestrations::graph::StepGraph;
 pub use orchestrations::step::StepKind;
-pub use schedule::{CronError, parse_cron, parse_time_zone};
+pub use schedule::{CronError, Timetable, parse_time_zone, parse_timetable};
 pub use shared::{Quantity, QuantityError};
 
 use serde::Deserialize;

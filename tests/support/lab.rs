@@ -98,6 +98,12 @@ impl Lab {
         }
     }
 
+    /// What the API server wrote down about writes; none for a cluster that is not ours.
+    pub fn audit_log(&self) -> Option<PathBuf> {
+        self.record.as_ref()?;
+        Some(control_plane::audit_log(self.kubeconfig.parent()?))
+    }
+
     /// Variables with which a command reaches the lab, and keeps what it remembers of it in the lab's own folder.
     pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let mut environment = vec![

@@ -106,13 +106,23 @@ pub(crate) fn webhook(rung: Rung, policy: Value) -> Admission {
 
 /// The same, counted here.
 pub(crate) fn webhook_with(rung: Rung, policy: Value, metrics: Metrics) -> Admission {
-    let policy: Policy = serde_json::from_value(policy).unwrap();
+    trial(rung, policy, None, metrics)
+}
+
+/// The same, with a candidate policy beside the one in force.
+pub(crate) fn trial(
+    rung: Rung,
+    policy: Value,
+    candidate: Option<Value>,
+    metrics: Metrics,
+) -> Admission {
+    let read = |policy: Value| -> Policy { serde_json::from_value(policy).unwrap() };
     let stance = Stance {
         rung,
         restorers: vec![RESTORER.to_owned()],
     };
     Admission::new(
-        Policies::fixed(policy, None),
+        Policies::fixed(read(policy), candidate.map(read)),
         Lookup::empty(),
         stance,
         Side::default(),

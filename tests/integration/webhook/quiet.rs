@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use support::{
     Namespace,
     fixtures::{examples, repository},
-    wait,
+    lab, left_out, wait,
 };
 
 use super::{
@@ -135,6 +135,16 @@ async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<
     let events = events_until(&here, "sentinel").await?;
     assert_eq!(events.len(), 1, "{events:?}");
     let event = &events[0];
+    // Where kubectl shows the message only, it names them all as well.
+    let create = ["create", "--filename", "-"];
+    let said = here.kubectl.run_with_input(&create, &faulty).await?;
+    for field in expected {
+        assert!(
+            said.stderr.contains(field),
+            "{field} is not in: {}",
+            said.stderr
+        );
+    }
     let about = event.regarding.clone().unwrap_or_default();
     assert_eq!(about.name.as_deref(), Some("faulty"));
     assert_eq!((about.uid, event.series.clone()), (None, None));
@@ -144,6 +154,46 @@ async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<
     for field in expected {
         assert!(note.contains(field), "{field} is not in: {note}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_audit_log_says_which_rule_decided_under_which_policy() -> Result<()> {
+    let Some(log) = lab::shared().await?.audit_log() else {
+        left_out::note(
+            "webhook::quiet::the_audit_log_says_which_rule_decided_under_which_policy",
+            "the audit log of a foreign cluster cannot be read",
+        )?;
+        return Ok(());
+    };
+    let here = hook::namespace("audit").await?;
+    let apply = ["apply", "--filename", "-"];
+    let faulty = agent_run("faulty", json!({"ttlSecondsAfterFinished": -1})).to_string();
+    here.kubectl.run_with_input(&apply, &faulty).await?;
+    let annotations = wait::retry("the entry in the audit log", DEADLINE, || async {
+        let text = std::fs::read_to_string(&log)?;
+        let mut entries = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let entry = entries.find(|entry| entry["objectRef"]["namespace"] == here.name);
+        entry
+            .map(|entry| entry["annotations"].clone())
+            .context("not there yet")
+    })
+    .await?;
+    let said = |key: &str| {
+        let mut all = annotations.as_object().into_iter().flatten();
+        let value = all.find(|(name, _)| name.ends_with(&format!("/{key}")));
+        value
+            .and_then(|(_, value)| value.as_str())
+            .unwrap_or_default()
+    };
+    assert_eq!(
+        (said("rule"), said("mode")),
+        ("Spec", "enforce"),
+        "{annotations}"
+    );
+    assert_eq!(said("policy").len(), 12, "{annotations}");
     Ok(())
 }
 
