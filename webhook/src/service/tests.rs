@@ -1,11 +1,14 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agents::api::kind::Kind;
 use agents::api::rung::Rung;
-use futures::stream;
+use futures::stream::{self, FuturesUnordered};
+use futures::{FutureExt, StreamExt};
 use http::StatusCode;
 use http_body_util::{BodyExt, Empty, StreamBody};
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
 use serde_json::{Value, json};
 
 use super::*;
@@ -102,7 +105,7 @@ async fn a_large_review_is_judged_apart_and_answered_all_the_same() {
 #[tokio::test]
 async fn more_than_there_is_room_for_is_turned_away_at_once() {
     let (admission, room) = (admission(), Room::new(1));
-    let held = room.enter(&Full::new(Bytes::new())).await;
+    let held = room.enter();
     let (code, response) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 503);
     assert_eq!(response["status"]["reason"], "TooManyRequests");
@@ -126,17 +129,69 @@ async fn a_body_that_does_not_come_is_given_up_before_the_api_server_does() {
     assert!(started.elapsed() < Duration::from_secs(2));
 }
 
-#[tokio::test(start_paused = true)]
-async fn slow_senders_of_large_bodies_hold_up_nobody_else() {
-    let (admission, room) = (admission(), Room::new(64));
-    let unsized_body = || StreamBody::new(stream::pending::<Result<Frame<Bytes>, BoxError>>());
-    let mut places = Vec::new();
-    for _ in 0..4 {
-        places.push(room.enter(&unsized_body()).await);
+/// A request whose body is announced but never comes.
+fn dawdling(length: Option<u64>) -> Request<Dawdling> {
+    Request::post("/validate?timeout=30s")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Dawdling { length })
+        .unwrap()
+}
+
+struct Dawdling {
+    length: Option<u64>,
+}
+
+impl Body for Dawdling {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Pending
     }
-    let (fifth, soon) = (unsized_body(), Instant::now() + Duration::from_secs(1));
-    let waiting = timeout_at(soon, room.enter(&fifth));
-    assert!(waiting.await.is_err());
+
+    fn size_hint(&self) -> SizeHint {
+        self.length.map_or_else(SizeHint::new, SizeHint::with_exact)
+    }
+}
+
+/// A good review with so many bytes.
+fn good_of(bytes: usize) -> Vec<u8> {
+    let mut body = good();
+    body.resize(bytes, b' ');
+    body
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_senders_hold_up_no_small_review_and_a_large_one_not_for_long() {
+    const LARGE: usize = 65 * 1024;
+    let (admission, room) = (admission(), Room::new(512));
+    let mut slow: FuturesUnordered<_> = [Some(LARGE as u64); 4]
+        .into_iter()
+        .chain([Some(1024); 600])
+        .map(|length| respond(&admission, &room, dawdling(length)))
+        .collect();
+    assert!(slow.next().now_or_never().is_none(), "all are waiting");
+    let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
+    assert_eq!(code, 200, "a small one, while all are waiting");
+    assert!(slow.next().now_or_never().is_none(), "all are still waiting");
+    let (started, request) = (Instant::now(), asked("/validate?timeout=5s", good_of(LARGE)));
+    let large = async { told(respond(&admission, &room, request).await).await };
+    let ((code, _), late) = tokio::join!(large, slow.collect::<Vec<_>>());
+    assert_eq!(code, 200, "a large one, once a slow one was given up");
+    assert!(started.elapsed() < Duration::from_millis(4800));
+    assert!(late.iter().all(|response| response.status() == 503));
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_reviews_that_wait_for_each_other_hold_no_place_among_all() {
+    let (admission, room) = (admission(), Room::new(8));
+    let mut slow: FuturesUnordered<_> = (0..100)
+        .map(|_| respond(&admission, &room, dawdling(None)))
+        .collect();
+    assert!(slow.next().now_or_never().is_none(), "all are waiting");
     let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 200);
 }
