@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    Files, Metrics, Notice, Options, Refused, ServerTls,
+    Files, Metrics, Notice, Options, Protocols, Refused, ServerTls,
     material::{Checked, Demands, Material},
     metrics::Reload,
     watch::Watch,
@@ -72,7 +72,18 @@ impl Source {
     /// The same, but the gate opens only once our own port is seen to show the pair, and does so again after each swap.
     pub fn seen_on(self, port: SocketAddr) -> Self {
         Self {
-            wire: Some(Wire::new(port)),
+            wire: Some(Wire::new(port, self.tls.eye.clone())),
+            ..self
+        }
+    }
+
+    /// The same, for servers that speak this HTTP.
+    pub fn speaking(self, protocols: Protocols) -> Self {
+        Self {
+            tls: ServerTls {
+                protocols,
+                ..self.tls
+            },
             ..self
         }
     }

@@ -11,6 +11,9 @@ const DEFAULT: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(30);
 /// Time for the answer to travel; at most, since of a short time no more than a tenth is kept back.
 const RESERVE: Duration = Duration::from_millis(200);
+/// Time for a body to come. The API server sends it in one go; who takes longer keeps a place from others. Well below the
+/// 5 s that our configuration lets the API server wait, so that who waits for that place still makes it.
+const BODY: Duration = Duration::from_secs(3);
 
 /// The time that there is for one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,11 @@ impl Budget {
         Self {
             deadline: now + (given - reserve),
         }
+    }
+
+    /// By when the body must be there, if it begins to come now.
+    pub(super) fn reading(self, now: Instant) -> Instant {
+        self.deadline.min(now + BODY)
     }
 
     /// Whether it is too late to begin.
@@ -65,6 +73,10 @@ mod tests {
                 Duration::from_millis(millis),
                 "{query:?}"
             );
+        }
+        for (query, millis) in [("timeout=10s", 3000), ("timeout=2s", 1800)] {
+            let reading = Budget::of(Some(query), now).reading(now);
+            assert_eq!(reading - now, Duration::from_millis(millis), "{query}");
         }
         assert!(Budget::of(Some("timeout=0s"), now).is_spent());
         assert!(!Budget::of(None, now).is_spent());
