@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::SPEC;
 use super::shared::check_name;
-use crate::api::cause::{Causes, Path, Reason, did_you_mean, not_one_of, quoted};
+use crate::api::cause::{Causes, Path, Reason, did_you_mean, listed, not_one_of, quoted};
 use crate::api::contract::VERSION;
 use crate::api::duration::parse_duration;
 use crate::api::kind::Kind;
@@ -133,7 +133,14 @@ fn check_target(causes: &mut Causes, at: &Path<'_>, target: &TargetRef) {
         None => causes.add(
             &at.field("kind"),
             Reason::UnsupportedTarget,
-            not_one_of(&target.kind, &known),
+            match Kind::ALL.iter().any(|kind| kind.as_str() == target.kind.trim()) {
+                true => format!(
+                    "{} cannot be started by a schedule; allowed: {}",
+                    quoted(&target.kind),
+                    listed(&known)
+                ),
+                false => not_one_of(&target.kind, &known),
+            },
         ),
         Some(kind) => {
             let right = format!("{}/{VERSION}", kind.group());

@@ -153,11 +153,11 @@ fn url_problem(url: &str, schemes: &[&str]) -> Result<(), String> {
     let uri: http::Uri = url.parse().map_err(|_| "is not a URL".to_owned())?;
     let scheme = uri.scheme_str().unwrap_or_default();
     if !schemes.contains(&scheme) {
-        return Err(format!(
-            "has the scheme {}, allowed: {}",
-            quoted(scheme),
-            listed(schemes)
-        ));
+        let has = match scheme {
+            "" => "has no scheme".to_owned(),
+            scheme => format!("has the scheme {}", quoted(scheme)),
+        };
+        return Err(format!("{has}, allowed: {}", listed(schemes)));
     }
     let authority = uri
         .authority()
