@@ -133,7 +133,7 @@ impl Metrics {
         );
         registry.register(
             "panics",
-            "Reviews that hit a fault in the webhook itself and were answered with 500",
+            "Panics while a review was being answered; it got a 500, as with every fault of the webhook itself",
             panics.clone(),
         );
         metrics.start_at_zero();
@@ -212,8 +212,8 @@ impl Metrics {
         match refusal {
             Refusal::Shed => self.shed.inc(),
             Refusal::Late => self.late.inc(),
-            Refusal::Failed => self.panics.inc(),
-            Refusal::UnknownPath
+            Refusal::Failed
+            | Refusal::UnknownPath
             | Refusal::WrongMethod
             | Refusal::WrongType
             | Refusal::TooLarge { .. }
@@ -223,6 +223,11 @@ impl Metrics {
         if let Some(door) = door {
             self.answered(door, Outcome::Refused);
         }
+    }
+
+    /// Counts a panic. What became of the review is counted where it is answered.
+    pub fn panicked(&self) {
+        self.panics.inc();
     }
 
     fn answered(&self, door: Door, outcome: Outcome) {

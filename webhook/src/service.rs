@@ -5,6 +5,7 @@
 
 mod answer;
 mod budget;
+mod claim;
 mod sampler;
 #[cfg(test)]
 mod tests;

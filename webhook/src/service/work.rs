@@ -12,6 +12,7 @@ use tracing::Span;
 
 use super::answer::{Admission, Answer};
 use super::budget::Budget;
+use super::claim::Claim;
 use crate::refusal::Refusal;
 use crate::review::uid_of;
 use crate::subject::Door;
@@ -90,19 +91,20 @@ impl Place {
         let Some(permit) = self.large else {
             return admission.answer(door, &body);
         };
+        let claim = Arc::new(Claim::default());
         let (span, judge, judged) = (Span::current(), Arc::clone(admission), body.clone());
-        let work = spawn_blocking(move || {
+        let wanted = Arc::clone(&claim);
+        let mut work = spawn_blocking(move || {
             // Held until the work is done, also when nobody waits for it any more.
             let _permit = permit;
-            span.in_scope(|| judge.answer(door, &judged))
+            span.in_scope(|| judge.answer_if_wanted(door, &judged, &wanted))
         });
-        match timeout_at(budget.deadline, work).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => {
-                let uid = uid_of(&body).unwrap_or_default();
-                admission.refuse(Some(door), &uid, &Refusal::Failed)
-            }
-            Err(_) => late(&body),
-        }
+        let worked = match timeout_at(budget.deadline, &mut work).await {
+            Ok(worked) => worked,
+            Err(_) if claim.take() => return late(&body),
+            Err(_) => work.await, // it is being told of at this moment, so it is there
+        };
+        let answer = worked.ok().flatten();
+        answer.unwrap_or_else(|| admission.fail(door, &body))
     }
 }
