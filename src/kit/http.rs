@@ -1,6 +1,6 @@
 //! HTTP serving: one listener, one tower service, limits on everything a client can do, and a drain at the end.
 //!
-//! HTTP/1.1 and HTTP/2, plain or over TLS. Knows no path and no format; that is the service's business.
+//! HTTP/1.1 and, unless the TLS configuration says otherwise, HTTP/2; plain or over TLS. Knows no path and no format; that is the service's business.
 
 mod activity;
 mod body;
@@ -28,7 +28,10 @@ pub use body::{BodyError, TextBody, read_body, text};
 pub use metrics::{Metrics, ServerMetrics};
 pub use trace::{RequestSpan, Traced, traced};
 
-use super::{shutdown::Shutdown, tls::ServerTls};
+use super::{
+    shutdown::Shutdown,
+    tls::{Protocols, ServerTls},
+};
 use connection::{Context, Streams};
 use crowd::Crowd;
 
@@ -115,6 +118,15 @@ pub enum Transport {
     Tls(ServerTls),
 }
 
+impl Transport {
+    fn protocols(&self) -> Protocols {
+        match self {
+            Self::Plain => Protocols::All,
+            Self::Tls(tls) => tls.protocols(),
+        }
+    }
+}
+
 /// A port that is already open, and how to serve on it.
 #[derive(Debug)]
 pub struct Server {
@@ -152,7 +164,7 @@ impl Server {
             cut: CancellationToken::new(),
         };
         let context = Arc::new(Context {
-            builder: builder(limits, streams.clone()),
+            builder: builder(limits, transport.protocols(), streams.clone()),
             transport,
             limits,
             shutdown: shutdown.clone(),
@@ -210,8 +222,12 @@ async fn drain(
     drained
 }
 
-fn builder(limits: Limits, streams: Streams) -> auto::Builder<Streams> {
-    let mut builder = auto::Builder::new(streams);
+fn builder(limits: Limits, protocols: Protocols, streams: Streams) -> auto::Builder<Streams> {
+    let builder = auto::Builder::new(streams);
+    let mut builder = match protocols {
+        Protocols::All => builder,
+        Protocols::Http1 => builder.http1_only(),
+    };
     builder
         .http1()
         // hyper's own timer would also cut connections that rest between requests; see `activity`.

@@ -49,6 +49,27 @@ pub struct Options {
     pub clients: ClientMode,
 }
 
+/// Which HTTP a server speaks over TLS: what it offers in the handshake, and what it understands after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocols {
+    /// HTTP/2 and HTTP/1.1.
+    #[default]
+    All,
+    /// HTTP/1.1 alone.
+    Http1,
+}
+
+impl Protocols {
+    /// Their names in the handshake, the preferred one first.
+    fn names(self) -> Vec<Vec<u8>> {
+        let names: &[&str] = match self {
+            Self::All => &["h2", "http/1.1"],
+            Self::Http1 => &["http/1.1"],
+        };
+        names.iter().map(|name| name.as_bytes().to_vec()).collect()
+    }
+}
+
 /// Something about a certificate that people should hear of. Those who listen too slowly miss the oldest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -80,6 +101,7 @@ pub enum Notice {
 #[derive(Clone, Debug)]
 pub struct ServerTls {
     current: Arc<ArcSwapOption<Current>>,
+    protocols: Protocols,
     metrics: Metrics,
 }
 
@@ -94,6 +116,7 @@ impl ServerTls {
     fn new(metrics: Metrics) -> Self {
         Self {
             current: Arc::default(),
+            protocols: Protocols::default(),
             metrics,
         }
     }
@@ -115,7 +138,44 @@ impl ServerTls {
         Ok(stream)
     }
 
-    fn replace(&self, current: Current) {
+    /// Which HTTP is spoken here.
+    pub fn protocols(&self) -> Protocols {
+        self.protocols
+    }
+
+    fn replace(&self, mut current: Current) {
+        Arc::make_mut(&mut current.config).alpn_protocols = self.protocols.names();
         self.current.store(Some(Arc::new(current)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+    use material::{
+        Demands, check,
+        tests::{in_time, pair},
+    };
+
+    #[test]
+    fn what_is_offered_in_the_handshake_is_what_is_spoken() {
+        let names = |protocols| {
+            let checked = check(&pair(), &Demands::default(), in_time());
+            let Ok(checked) = checked else {
+                panic!("a good pair was refused");
+            };
+            let tls = ServerTls {
+                protocols,
+                ..ServerTls::new(Metrics::register(&mut Registry::default()))
+            };
+            tls.replace(checked.current);
+            let current = tls.current.load_full().expect("a configuration");
+            current.config.alpn_protocols.clone()
+        };
+        let (h2, h1) = (b"h2".to_vec(), b"http/1.1".to_vec());
+        assert_eq!(names(Protocols::All), [h2, h1.clone()]);
+        assert_eq!(names(Protocols::Http1), [h1]);
     }
 }

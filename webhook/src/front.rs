@@ -61,6 +61,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let listener = listen_on("admission", listen).await?;
     let gate = program.readiness.gate("certificate");
     let source = tls::Source::new(tls, gate, tls::Metrics::register(program.metrics()))
+        // All that an API server speaks to a webhook; more would only be more to attack.
+        .speaking(tls::Protocols::Http1)
         .seen_on(listener.local_addr().unwrap_or(listen));
     let (lookup, side) = match cluster {
         Cluster::Follow => {

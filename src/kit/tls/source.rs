@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    Files, Metrics, Notice, Options, Refused, ServerTls,
+    Files, Metrics, Notice, Options, Protocols, Refused, ServerTls,
     material::{Checked, Demands, Material},
     metrics::Reload,
     watch::Watch,
@@ -73,6 +73,17 @@ impl Source {
     pub fn seen_on(self, port: SocketAddr) -> Self {
         Self {
             wire: Some(Wire::new(port)),
+            ..self
+        }
+    }
+
+    /// The same, for servers that speak this HTTP.
+    pub fn speaking(self, protocols: Protocols) -> Self {
+        Self {
+            tls: ServerTls {
+                protocols,
+                ..self.tls
+            },
             ..self
         }
     }
