@@ -1,13 +1,20 @@
 //! Reviews as the API server writes them, and a webhook to send them to, for unit tests.
 
+use std::convert::Infallible;
+use std::future::pending;
+
 use agents::api::kind::Kind;
 use agents::api::policy::Policy;
 use agents::api::rung::Rung;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::{Request, Response};
 use jiff::Timestamp;
 use json_patch::Patch;
+use kube::Client;
+use kube::client::Body;
 use serde_json::{Value, json};
+use tower::service_fn;
 
 use crate::decide::Stance;
 use crate::lookup::Lookup;
@@ -118,6 +125,12 @@ pub(crate) fn webhook_with(rung: Rung, policy: Value, metrics: Metrics) -> Admis
         Side::default(),
         metrics,
     )
+}
+
+/// A cluster that takes every request and never answers.
+pub(crate) fn silent_cluster() -> Client {
+    let silent = |_: Request<Body>| pending::<Result<Response<Body>, Infallible>>();
+    Client::new(service_fn(silent), "team")
 }
 
 /// The response of a webhook to a review.
