@@ -31,7 +31,7 @@ use tokio::{
 
 use super::{
     client::{DEADLINE, answer, ask, connect, send},
-    pki::{Authority, Client, Mount, Pair, shown},
+    pki::{Authority, Client, Mount, Pair, on_the_wire_in_time, shown},
 };
 
 /// A TLS server in this process, with its certificate source.
@@ -206,12 +206,6 @@ impl Load {
     }
 }
 
-/// A new certificate should be on the wire within this time; how long it took is printed.
-const PROMISED: Duration = Duration::from_secs(1);
-
-/// Beyond this the promise is broken whatever else the machine is doing; below it, a busy one may be to blame.
-const UNFORGIVABLE: Duration = Duration::from_secs(10);
-
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_swapped_under_load_without_a_failed_handshake() {
     const SWAPS: usize = 50;
@@ -231,15 +225,9 @@ async fn certificates_are_swapped_under_load_without_a_failed_handshake() {
         times.push(running.shows(&client, &pair.certificate).await);
     }
     let (handshakes, failed) = load.end().await;
-    times.sort_unstable();
-    let (median, slowest) = (times[SWAPS / 2], times[SWAPS - 1]);
-    let late = times.iter().filter(|time| **time > PROMISED).count();
-    eprintln!(
-        "{SWAPS} swaps, {handshakes} handshakes, {failed} failed; on the wire after {median:?} (median), {slowest:?} \
-         (slowest), {late} later than {PROMISED:?}"
-    );
+    eprintln!("{SWAPS} swaps, {handshakes} handshakes, {failed} failed");
     assert_eq!(failed, 0, "of {handshakes} handshakes");
-    assert!(slowest < UNFORGIVABLE, "a swap took {slowest:?}");
+    on_the_wire_in_time(times).expect("the promise");
     running.ready().await;
     running.end().await;
 }
