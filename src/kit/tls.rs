@@ -16,7 +16,7 @@ use std::{io, path::PathBuf, sync::Arc};
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use clients::Census;
@@ -24,6 +24,7 @@ pub use clients::ClientMode;
 pub use material::Refused;
 pub use metrics::Metrics;
 pub use source::Source;
+use wire::Eye;
 
 /// Where certificates come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +103,7 @@ pub enum Notice {
 pub struct ServerTls {
     current: Arc<ArcSwapOption<Current>>,
     protocols: Protocols,
+    eye: Eye,
     metrics: Metrics,
 }
 
@@ -117,22 +119,22 @@ impl ServerTls {
         Self {
             current: Arc::default(),
             protocols: Protocols::default(),
+            eye: Eye::default(),
             metrics,
         }
     }
 
     /// Shakes hands with a client.
-    pub async fn accept<T>(&self, stream: T) -> io::Result<TlsStream<T>>
-    where
-        T: AsyncRead + AsyncWrite + Unpin,
-    {
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let Some(current) = self.current.load_full() else {
             return Err(io::Error::other("there is no certificate yet"));
         };
         let acceptor = TlsAcceptor::from(Arc::clone(&current.config));
+        let peer = stream.peer_addr(); // later it may be gone, and then nobody knows who it was
         let stream = acceptor.accept(stream).await?;
+        let is_our_own = peer.is_ok_and(|peer| self.eye.is_at(peer));
         let (_, session) = stream.get_ref();
-        if let Some(client) = current.census.look(session.peer_certificates()) {
+        if !is_our_own && let Some(client) = current.census.look(session.peer_certificates()) {
             self.metrics.met(client);
         }
         Ok(stream)

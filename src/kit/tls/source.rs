@@ -72,7 +72,7 @@ impl Source {
     /// The same, but the gate opens only once our own port is seen to show the pair, and does so again after each swap.
     pub fn seen_on(self, port: SocketAddr) -> Self {
         Self {
-            wire: Some(Wire::new(port)),
+            wire: Some(Wire::new(port, self.tls.eye.clone())),
             ..self
         }
     }
