@@ -161,7 +161,7 @@ async fn measured(program: &str, flags: &[&str]) -> Section {
     let rows = families.map(|family| Row {
         name: family.name,
         parts: family.labels,
-        meaning: family.about,
+        meaning: format!("{}: {}", family.kind, family.help),
     });
     let title = format!("Metrics of `{program}`");
     Section::new(

@@ -13,8 +13,10 @@ pub(super) struct Family {
     pub(super) name: String,
     /// Names of its labels, in order.
     pub(super) labels: Vec<String>,
-    /// Type and help.
-    pub(super) about: String,
+    /// Its type.
+    pub(super) kind: String,
+    /// What it says.
+    pub(super) help: String,
 }
 
 /// Starts a program in a cluster and reads its metrics page.
@@ -41,7 +43,8 @@ fn read(page: &Page) -> Vec<Family> {
     let families = page.types.iter().map(|(name, kind)| Family {
         name: name.clone(),
         labels: labels(page, name),
-        about: format!("{kind}: {}", page.help.get(name).map_or("", String::as_str)),
+        kind: kind.clone(),
+        help: page.help.get(name).cloned().unwrap_or_default(),
     });
     families.collect()
 }
