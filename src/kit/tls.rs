@@ -130,9 +130,10 @@ impl ServerTls {
             return Err(io::Error::other("there is no certificate yet"));
         };
         let acceptor = TlsAcceptor::from(Arc::clone(&current.config));
+        let peer = stream.peer_addr(); // later it may be gone, and then nobody knows who it was
         let stream = acceptor.accept(stream).await?;
-        let (tcp, session) = stream.get_ref();
-        let is_our_own = tcp.peer_addr().is_ok_and(|peer| self.eye.is_at(peer));
+        let is_our_own = peer.is_ok_and(|peer| self.eye.is_at(peer));
+        let (_, session) = stream.get_ref();
         if !is_our_own && let Some(client) = current.census.look(session.peer_certificates()) {
             self.metrics.met(client);
         }

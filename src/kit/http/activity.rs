@@ -194,7 +194,10 @@ impl Activity {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while the lock is held, so a poisoned one is as good as new.
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

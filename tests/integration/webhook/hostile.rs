@@ -130,7 +130,7 @@ async fn the_port_speaks_http_1_1_and_nothing_else() -> Result<()> {
     let h1 = target.client().speaking(b"http/1.1");
     let mut stream = target.connect_as(&h1).await?;
     let (_, session) = stream.get_ref();
-    ensure!(session.alpn_protocol() == Some(b"http/1.1"));
+    ensure!(session.alpn_protocol() == Some(&b"http/1.1"[..]));
     target.answers(&mut stream, 0).await?;
     // Unasked, with the first frame that a client sends: no settings.
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";

@@ -133,13 +133,7 @@ impl Admission {
         })
     }
 
-    fn judge(
-        &self,
-        door: Door,
-        body: &[u8],
-        moment: Moment<'_>,
-        claim: &Claim,
-    ) -> Option<Answer> {
+    fn judge(&self, door: Door, body: &[u8], moment: Moment<'_>, claim: &Claim) -> Option<Answer> {
         let started = Instant::now();
         let sorted = match decode(body) {
             Ok(request) => sort(door, request),

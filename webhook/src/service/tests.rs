@@ -14,8 +14,8 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
-use super::*;
 use super::claim::Claim;
+use super::*;
 use crate::fixtures::{object, review, webhook, webhook_with};
 
 type Asked = Request<Full<Bytes>>;
@@ -180,8 +180,14 @@ async fn slow_senders_hold_up_no_small_review_and_a_large_one_not_for_long() {
     assert!(slow.next().now_or_never().is_none(), "all are waiting");
     let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 200, "a small one, while all are waiting");
-    assert!(slow.next().now_or_never().is_none(), "all are still waiting");
-    let (started, request) = (Instant::now(), asked("/validate?timeout=5s", good_of(LARGE)));
+    assert!(
+        slow.next().now_or_never().is_none(),
+        "all are still waiting"
+    );
+    let (started, request) = (
+        Instant::now(),
+        asked("/validate?timeout=5s", good_of(LARGE)),
+    );
     let large = async { told(respond(&admission, &room, request).await).await };
     let ((code, _), late) = tokio::join!(large, slow.collect::<Vec<_>>());
     assert_eq!(code, 200, "a large one, once a slow one was given up");
@@ -250,12 +256,19 @@ async fn a_review_that_was_answered_late_is_not_counted_as_decided() {
     let room = Room::new(8);
     let request = asked("/validate?timeout=1ms", good_of(BODY_LIMIT));
     let (code, response) = told(respond(&admission, &room, request).await).await;
-    assert_eq!((code, &response["uid"]), (StatusCode::SERVICE_UNAVAILABLE, &json!("705ab4f5")));
+    assert_eq!(
+        (code, &response["uid"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &json!("705ab4f5"))
+    );
     // All places are free again, so whoever worked on it has ended.
     let all = join_all((0..4).map(|_| room.enter_large()));
     let places = timeout_at(Instant::now() + Duration::from_secs(60), all).await;
     assert!(places.unwrap().iter().all(Option::is_some));
-    let series = ["late_total", "reviews_total", "calls_total{door=\"validate\""];
+    let series = [
+        "late_total",
+        "reviews_total",
+        "calls_total{door=\"validate\"",
+    ];
     assert_eq!(counted(&registry, &series), [1, 0, 1]);
 }
 
@@ -274,6 +287,11 @@ fn whoever_comes_second_with_an_answer_keeps_quiet() {
         let answer = admission.answer_if_wanted(Door::Validate, &body, &claim);
         assert_eq!(answer, None);
     }
-    let series = ["reviews_total", "calls_total", "refusals_total", "unknown_reviews_total"];
+    let series = [
+        "reviews_total",
+        "calls_total",
+        "refusals_total",
+        "unknown_reviews_total",
+    ];
     assert_eq!(counted(&registry, &series), [0; 4]);
 }

@@ -44,7 +44,8 @@ async fn ten_thousand_idle_connections_do_not_keep_a_review_from_its_answer() ->
     fn here() {}
     if let Err(limit) = make_room()? {
         let test = left_out::test_name(type_name_of_val(&here));
-        let reason = format!("it needs {CROWD} connections, and no more than {limit} files may be open");
+        let reason =
+            format!("it needs {CROWD} connections, and no more than {limit} files may be open");
         return left_out::note(&test, &reason);
     }
     let target = Target::start().await?;
@@ -53,7 +54,9 @@ async fn ten_thousand_idle_connections_do_not_keep_a_review_from_its_answer() ->
         .await
         .context("a good review waits longer than the API server does")??;
     let labels = [("server", "admission"), ("cause", "displaced")];
-    let displaced = target.metric("http_connections_closed_total", &labels).await?;
+    let displaced = target
+        .metric("http_connections_closed_total", &labels)
+        .await?;
     eprintln!("answered among {CROWD} idle connections, of which {displaced} had made room");
     ensure!(displaced > 0.0, "nobody made room");
     target.stays_small("idle connections")?;

@@ -106,7 +106,11 @@ impl Target {
     }
 
     /// The same on a connection that is there already, by a review that has so many bytes at least.
-    pub(super) async fn answers(&self, stream: &mut TlsStream<TcpStream>, size: usize) -> Result<()> {
+    pub(super) async fn answers(
+        &self,
+        stream: &mut TlsStream<TcpStream>,
+        size: usize,
+    ) -> Result<()> {
         let mut body = review("good").to_string().into_bytes();
         body.resize(size.max(body.len()), b' ');
         stream.write_all(&post(door::VALIDATE, &body)).await?;
