@@ -233,7 +233,7 @@ async fn existing() -> Result<Lab> {
         .context("LAB_USE_EXISTING_CLUSTER=1 needs KUBECONFIG to say which cluster")?;
     Ok(Lab {
         kubeconfig: kubeconfig.into(),
-        kubectl: kubectl_program().await?,
+        kubectl: tools::build::kubectl_of_person().await?,
         record: None,
         _held: None,
     })
