@@ -3,6 +3,7 @@
 //! A rule that applies to several kinds matches on [`Kind`] without a wildcard, so a new kind breaks every place that
 //! forgot it.
 
+use super::contract;
 use std::fmt;
 
 /// One of the 19 kinds.
@@ -99,6 +100,11 @@ impl Kind {
             Self::Artifact => "artifacts.proompteng.ai",
             Self::Workspace => "workspaces.proompteng.ai",
         }
+    }
+
+    /// Group and version, as `apiVersion` of an object has them.
+    pub fn api_version(self) -> String {
+        format!("{}/{}", self.group(), contract::VERSION)
     }
 
     /// The resource name of the kind in a request path.

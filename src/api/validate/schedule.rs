@@ -9,7 +9,6 @@ use thiserror::Error;
 use super::SPEC;
 use super::shared::check_name;
 use crate::api::cause::{Causes, Path, Reason, did_you_mean, not_one_of, quoted};
-use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
 use crate::api::kinds::ScheduleSpec;
 use crate::api::kinds::schedule::TargetRef;
@@ -116,7 +115,7 @@ fn check_target(causes: &mut Causes, at: &Path<'_>, target: &TargetRef) {
             not_one_of(&target.kind, &known),
         ),
         Some(kind) => {
-            let right = format!("{}/{VERSION}", kind.group());
+            let right = kind.api_version();
             let given = target
                 .api_version
                 .as_deref()
