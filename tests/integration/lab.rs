@@ -1,6 +1,7 @@
 //! The lab itself: how fast it is, what it can do, and that it leaves nothing behind.
 
 mod command_line;
+mod existing;
 mod life;
 mod node;
 mod traces;

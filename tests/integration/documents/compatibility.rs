@@ -227,7 +227,8 @@ fn keep(stored: &str, wanted: &str) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn every_promised_name_is_still_there_and_every_name_is_promised() {
+async fn every_promised_name_is_still_there_and_every_name_is_promised() -> anyhow::Result<()> {
+    support::kinds!();
     let stored = fs::read_to_string(repository().join(FILE)).unwrap_or_default();
     let wanted = document().await;
     if let Err(gone) = keep(&stored, &wanted) {
@@ -236,6 +237,7 @@ async fn every_promised_name_is_still_there_and_every_name_is_promised() {
     bind(FILE, &wanted);
 }
 
+    Ok(())
 #[test]
 fn a_name_may_be_added_and_not_be_taken_away() {
     let row = |name: &str, parts: &[&str]| Row {

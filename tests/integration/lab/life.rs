@@ -162,7 +162,8 @@ fn this_program(test: &str) -> Result<Command> {
     Ok(command)
 }
 
-const SMALL_TEST: &str = "lab::every_test_has_a_namespace_of_its_own_in_one_shared_control_plane";
+pub(super) const SMALL_TEST: &str =
+    "lab::every_test_has_a_namespace_of_its_own_in_one_shared_control_plane";
 
 #[tokio::test]
 async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
@@ -189,29 +190,4 @@ async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
         Ok(())
     })
     .await
-}
-
-#[tokio::test]
-async fn an_existing_cluster_is_used_and_left_as_it_was() -> Result<()> {
-    let shared = support::lab::shared().await?;
-    let all: Api<Namespace> = Api::all(shared.client().await?);
-    let output = this_program(SMALL_TEST)?
-        .env("LAB_USE_EXISTING_CLUSTER", "1")
-        .env("KUBECONFIG", shared.kubeconfig())
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && !said.contains("usable after"),
-        "{said}"
-    );
-    let process = format!("-{:x}-", std::process::id());
-    wait::until_listed(&all, "", GONE, |namespaces: &[Namespace]| {
-        // Those of this program stay; of the other program none.
-        namespaces
-            .iter()
-            .filter_map(|one| one.metadata.name.as_deref())
-            .all(|name| !name.starts_with("lab-") || name.contains(&process))
-    })
-    .await?;
-    Ok(())
 }

@@ -43,6 +43,7 @@ async fn run_with_job(here: &Namespace, name: &str) -> Result<(AgentRun, Job)> {
 
 #[tokio::test]
 async fn a_job_is_kept_until_its_outcome_is_recorded() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("guard").await?;
     let (run, owned) = run_with_job(&here, "kept").await?;
     let delete = ["delete", "job", "kept", "--wait=false"];
@@ -76,6 +77,7 @@ async fn a_job_is_kept_until_its_outcome_is_recorded() -> Result<()> {
 
 #[tokio::test]
 async fn who_deleted_a_job_too_early_is_noted_on_its_run() -> Result<()> {
+    support::own_lab!();
     let folder = TempDir::new()?;
     let policy = folder.path().join("policy.yaml");
     fs::write(&policy, "jobDelete: warn\n")?;
@@ -111,6 +113,7 @@ async fn who_deleted_a_job_too_early_is_noted_on_its_run() -> Result<()> {
 
 #[tokio::test]
 async fn a_job_goes_with_its_run() -> Result<()> {
+    support::own_lab!();
     let here = hook::namespace("guard-owner").await?;
     run_with_job(&here, "gone").await?;
     let params = DeleteParams::background();

@@ -192,6 +192,7 @@ fn stamped(before: &DynamicObject, after: &DynamicObject) -> Result<()> {
 
 #[tokio::test]
 async fn no_history_of_writers_stores_a_status_that_breaks_the_contract() -> Result<()> {
+    support::own_lab!();
     let here = hook::namespace("histories").await?;
     let seed = 4;
     history(&here, Kind::AgentRun, seed).await?;

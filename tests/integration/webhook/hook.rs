@@ -191,6 +191,7 @@ impl Registered {
     pub(super) async fn new(address: SocketAddr, authority: &Authority) -> Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let lab = lab::shared().await?;
+        lab.ensure_ours()?;
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("agents-tests-{}-{count}", std::process::id());
         let keeper = removal(lab, &name)?;
@@ -254,7 +255,7 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // What cannot be removed is in a lab that is going, or is seen by the cluster's owner.
+        // What cannot be removed is in a lab that is going.
         let _ = self.keeper.wait();
     }
 }

@@ -160,6 +160,7 @@ fn clear(case: &str, answer: &Answer) -> Result<()> {
 
 #[tokio::test]
 async fn unreadable_bodies_are_refused_and_the_next_review_is_answered() -> Result<()> {
+    support::kinds!();
     let target = Target::start().await?;
     let good = review("x").to_string();
     let half = &good.as_bytes()[..good.len() / 2];
@@ -215,6 +216,7 @@ async fn unreadable_bodies_are_refused_and_the_next_review_is_answered() -> Resu
 
 #[tokio::test]
 async fn bodies_that_are_too_long_cut_short_or_of_another_type_are_refused() -> Result<()> {
+    support::kinds!();
     let target = Target::start().await?;
     let good = review("x").to_string().into_bytes();
     let too_long = post(door::VALIDATE, &vec![b' '; LARGEST + 1]);
@@ -269,6 +271,7 @@ async fn bodies_that_are_too_long_cut_short_or_of_another_type_are_refused() -> 
 
 #[tokio::test]
 async fn clients_that_dawdle_or_speak_no_tls_are_cut_off() -> Result<()> {
+    support::kinds!();
     let target = Target::start().await?;
     let cut = async |bytes: &'static [u8]| -> Result<()> {
         let mut tcp = TcpStream::connect(target.address()).await?;
@@ -345,6 +348,7 @@ async fn idle(address: SocketAddr) -> Result<()> {
 
 #[tokio::test]
 async fn ten_thousand_idle_connections_do_not_keep_a_review_from_its_answer() -> Result<()> {
+    support::kinds!();
     const ONE_HANDSHAKE: Duration = Duration::from_secs(5);
     let target = Target::start().await?;
     let count = room_for(10_000)?;

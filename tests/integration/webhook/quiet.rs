@@ -63,6 +63,7 @@ async fn events_until(here: &Namespace, sentinel: &str) -> Result<Vec<Event>> {
 
 #[tokio::test]
 async fn every_example_is_accepted_and_nothing_is_warned_about() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("examples").await?;
     let folder = repository().join("examples");
     let folder = folder.to_str().context("a path in UTF-8")?;
@@ -92,6 +93,7 @@ async fn every_example_is_accepted_and_nothing_is_warned_about() -> Result<()> {
 
 #[tokio::test]
 async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("three-faults").await?;
     let faulty = smallest(Kind::AgentRun, "faulty").spec(
         json!({"runtime": {"type": "jbo"}, "parameters": {"a b": ""}, "ttlSecondsAfterFinished": -1}),
@@ -133,6 +135,7 @@ async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<
 
 #[tokio::test]
 async fn a_refused_update_has_its_event_with_the_uid_of_the_object() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("update").await?;
     let apply = ["apply", "--filename", "-"];
     let disk = |size: &str| smallest(Kind::Workspace, "disk").spec(json!({"size": size}));
@@ -156,6 +159,7 @@ async fn a_refused_update_has_its_event_with_the_uid_of_the_object() -> Result<(
 
 #[tokio::test]
 async fn a_dry_run_leaves_no_event_and_no_change() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("dry-run").await?;
     let runs = api(&here, "AgentRun")?;
     let params = PostParams::default();
@@ -234,6 +238,7 @@ async fn versions(
 
 #[tokio::test]
 async fn applying_the_same_again_keeps_the_version() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("no-op").await?;
     let objects = one_of_each()?;
     let documents = objects
@@ -259,6 +264,7 @@ async fn applying_the_same_again_keeps_the_version() -> Result<()> {
 
 #[tokio::test]
 async fn writing_the_same_status_again_keeps_the_version() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("no-op-status").await?;
     for (kind, name, object) in one_of_each()? {
         let api = api(&here, kind.as_str())?;

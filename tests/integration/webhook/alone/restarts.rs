@@ -36,6 +36,7 @@ async fn until<F: Future<Output = Result<()>>>(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn restarts_of_two_replicas_under_load_fail_no_request() -> Result<()> {
+    support::own_lab!();
     let certificates = Certificates::new();
     let endpoints = Endpoints::default();
     let (listener, address) = balancer::listen().await?;
