@@ -31,6 +31,9 @@ pub(crate) enum Command {
         /// Name of the lab
         #[arg(long, default_value = "tour")]
         name: LabName,
+        /// 1: our programs as processes; 2: as pods, where that is possible
+        #[arg(long, value_enum, default_value = "2")]
+        tier: TierWord,
     },
     /// Stop a lab and remove every trace of it, also after a crash
     Down {

@@ -5,7 +5,7 @@
 mod archive;
 mod programs;
 
-pub use programs::{StaticPrograms, build_static};
+pub use programs::{OwnPrograms, build_local, build_static, static_obstacle};
 
 use anyhow::{Context, Result};
 use std::{

@@ -16,7 +16,7 @@ use std::{
 };
 use support::{
     http,
-    image::StaticPrograms,
+    image::OwnPrograms,
     lab::{
         Lab,
         pki::{Authority, Subject},
@@ -29,7 +29,7 @@ use tokio::process::{Child, Command};
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Starts the programs and waits until each says that it is ready.
-pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
+pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
     let folder = lab.kubeconfig().parent().context("the lab has no folder")?;
     let authority = Authority::make(&folder.join("webhook"))?;
     let subject = Subject {

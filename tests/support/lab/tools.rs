@@ -4,6 +4,7 @@
 
 pub mod build;
 
+use super::state::Tier;
 use anyhow::{Result, bail};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -221,6 +222,14 @@ pub const NODE: &[&str] = &[
 pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
     let mut names = Vec::new();
     for word in wanted {
+/// What a tier is made of.
+pub fn of_tier(tier: Tier) -> Vec<&'static str> {
+    match tier {
+        Tier::ControlPlane => CONTROL_PLANE.into(),
+        Tier::Node => [CONTROL_PLANE, NODE].concat(),
+    }
+}
+
         match word.as_str() {
             "control-plane" => names.extend(CONTROL_PLANE),
             "node" => names.extend(NODE),
