@@ -6,7 +6,11 @@ pub mod build;
 
 use super::state::Tier;
 use anyhow::{Result, bail};
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 /// Kubernetes and its version as the programs themselves report it; without these flags they claim v0.0.0.
 const KUBERNETES_FLAGS: &str = "-s -w \
@@ -245,7 +249,8 @@ pub fn of_tier(tier: Tier) -> Vec<&'static str> {
             },
         }
     }
-    names.dedup();
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(*name));
     Ok(names)
 }
 
@@ -270,7 +275,7 @@ impl Programs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{fs, path::Path};
 
     fn pins() -> &'static Path {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tools"))
@@ -322,3 +327,15 @@ mod tests {
         );
     }
 }
+    #[test]
+    fn a_tool_that_is_asked_for_twice_is_built_once() {
+        let wanted = ["kubectl", "etcd", "kubectl", "control-plane"].map(str::to_owned);
+        let expected = [
+            "kubectl",
+            "etcd",
+            "kube-apiserver",
+            "kube-controller-manager",
+        ];
+        assert_eq!(expand(&wanted).unwrap(), expected);
+    }
+
