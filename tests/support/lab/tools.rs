@@ -222,10 +222,6 @@ pub const NODE: &[&str] = &[
     "pause",
 ];
 
-/// Replaces the names of groups (`control-plane`, `node`) by their members and refuses unknown names.
-pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
-    let mut names = Vec::new();
-    for word in wanted {
 /// What a tier is made of.
 pub fn of_tier(tier: Tier) -> Vec<&'static str> {
     match tier {
@@ -234,6 +230,10 @@ pub fn of_tier(tier: Tier) -> Vec<&'static str> {
     }
 }
 
+/// Replaces the names of groups (`control-plane`, `node`) by their members and refuses unknown names.
+pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
+    let mut names = Vec::new();
+    for word in wanted {
         match word.as_str() {
             "control-plane" => names.extend(CONTROL_PLANE),
             "node" => names.extend(NODE),
@@ -308,6 +308,28 @@ mod tests {
         }
     }
 
+    /// The programs say these versions of themselves, whatever was compiled.
+    #[test]
+    fn versions_in_flags_are_those_of_the_pins() {
+        let manifest = |folder| fs::read_to_string(pins().join(folder).join("go.mod")).unwrap();
+        let kubernetes = manifest("kubernetes");
+        for recipe in RECIPES {
+            let pinned = manifest(recipe.folder);
+            let flags = recipe.ldflags.split_whitespace();
+            for (name, value) in flags.filter_map(|flag| flag.split_once('=')) {
+                let is_pinned = match name.ends_with("Minor") {
+                    true => kubernetes.contains(&format!("k8s.io/kubernetes v1.{value}.")),
+                    false => value == "1" || pinned.split_whitespace().any(|word| word == value),
+                };
+                assert!(
+                    is_pinned,
+                    "{name}={value} is not in {}/go.mod",
+                    recipe.folder
+                );
+            }
+        }
+    }
+
     #[test]
     fn names_are_unique_and_groups_name_known_tools() {
         let names: Vec<_> = all_tools().map(|tool| tool.name).collect();
@@ -318,15 +340,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_unknown_tool_is_refused_with_the_list_of_known_ones() {
-        let error = expand(&["kubectll".to_owned()]).unwrap_err().to_string();
-        assert!(
-            error.contains("`kubectll`") && error.contains("kubectl, "),
-            "{error}"
-        );
-    }
-}
     #[test]
     fn a_tool_that_is_asked_for_twice_is_built_once() {
         let wanted = ["kubectl", "etcd", "kubectl", "control-plane"].map(str::to_owned);
@@ -339,3 +352,12 @@ mod tests {
         assert_eq!(expand(&wanted).unwrap(), expected);
     }
 
+    #[test]
+    fn an_unknown_tool_is_refused_with_the_list_of_known_ones() {
+        let error = expand(&["kubectll".to_owned()]).unwrap_err().to_string();
+        assert!(
+            error.contains("`kubectll`") && error.contains("kubectl, "),
+            "{error}"
+        );
+    }
+}
