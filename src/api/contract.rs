@@ -91,6 +91,9 @@ pub mod user {
         "system:serviceaccount:kube-system:generic-garbage-collector";
     /// Empties namespaces that are being deleted.
     pub const NAMESPACE_CONTROLLER: &str = "system:serviceaccount:kube-system:namespace-controller";
+    /// Removes Jobs whose time to live after their end is over.
+    pub const TTL_CONTROLLER: &str =
+        "system:serviceaccount:kube-system:ttl-after-finished-controller";
     /// All controllers of the cluster at once, where they share a user.
     pub const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 }

@@ -89,7 +89,7 @@ impl Kind {
             | Self::ImplementationSpec
             | Self::ImplementationSource
             | Self::VersionControlProvider
-            | Self::Memory => "agents.proompteng.ai",
+            | Self::Memory => contract::GROUP,
             Self::Orchestration | Self::OrchestrationRun => "orchestration.proompteng.ai",
             Self::Tool | Self::ToolRun => "tools.proompteng.ai",
             Self::ApprovalPolicy => "approvals.proompteng.ai",

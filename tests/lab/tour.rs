@@ -6,6 +6,7 @@ mod admission;
 mod pods;
 mod processes;
 
+use agents::api::contract::path;
 use anyhow::{Context, Result};
 use std::{env, net::SocketAddr};
 use support::{
@@ -108,7 +109,6 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
     })
 }
 
-async fn create_namespace(lab: &Lab) -> Result<()> {
 /// The wanted tier or the one below: pods need a node, and images to run from.
 async fn possible(wanted: Tier, report: Report) -> Result<Tier> {
     if wanted == Tier::ControlPlane {
@@ -123,6 +123,7 @@ async fn possible(wanted: Tier, report: Report) -> Result<Tier> {
     node::usable_tier(report).await
 }
 
+async fn create_namespace(lab: &Lab) -> Result<()> {
     let create = ["create", "namespace", EXAMPLES];
     lab.kubectl().run(&create).await?.ok()?;
     Ok(())
@@ -169,7 +170,10 @@ The programs answer at
     );
     for Up { name, admin, .. } in &stage.programs {
         text.push_str(&format!(
-            "  http://{admin}/metrics  {name}; also /livez and /readyz?verbose\n"
+            "  http://{admin}{}  {name}; also {} and {}?verbose\n",
+            path::METRICS,
+            path::LIVEZ,
+            path::READYZ
         ));
     }
     let program = env::current_exe()?;
