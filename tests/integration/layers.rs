@@ -4,11 +4,12 @@
 
 mod reading;
 
+use agents::api::kind::Kind;
 use reading::{Source, entries, files, offences, sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use support::fixtures::repository;
+use support::fixtures::{file_stem, repository};
 
 fn in_layer(layer: &str) -> Vec<Source> {
     sources("src")
@@ -143,6 +144,18 @@ fn files_with_the_name_of_a_decision_are_pure() {
     });
     assert!(!files.is_empty());
     assert_eq!(offences(&files, NO_OUTSIDE_WORLD), Vec::<String>::new());
+}
+
+#[test]
+fn every_kind_has_a_file_for_its_fields_and_one_for_its_rules() {
+    for folder in ["src/api/kinds", "src/api/validate"] {
+        let files = files(folder);
+        for kind in Kind::ALL {
+            let file = format!("/{}.rs", file_stem(kind).replace('-', "_"));
+            let found = files.iter().filter(|(name, _)| name.ends_with(&file));
+            assert_eq!(found.count(), 1, "{folder}: {file}");
+        }
+    }
 }
 
 #[test]
