@@ -17,9 +17,7 @@ mod tests;
 mod tools;
 mod workspace;
 
-pub use agents::version_control_provider::{
-    HostAuth, auth_method, auth_secrets, host_auth, method_word,
-};
+pub use agents::version_control_provider::{HostAuth, host_auth, method_word};
 pub use orchestrations::graph::StepGraph;
 pub use orchestrations::step::StepKind;
 pub use schedule::{CronError, parse_cron, parse_time_zone};

@@ -37,19 +37,6 @@ impl Image {
         })
     }
 
-    /// Adds arguments that every container of the image starts with.
-    pub fn with_arguments<I: IntoIterator<Item: Into<String>>>(mut self, arguments: I) -> Self {
-        self.entrypoint
-            .extend(arguments.into_iter().map(Into::into));
-        self
-    }
-
-    /// Adds a file of this machine under an absolute path of the image.
-    pub fn with_file(mut self, inside: &str, outside: &Path) -> Self {
-        self.files.push((inside.to_owned(), outside.to_owned()));
-        self
-    }
-
     /// The name to use in a pod.
     pub fn name(&self) -> &str {
         &self.name
