@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-PACKAGES := agents agents-webhook agents-sidecar agents-tests
+PACKAGES := agents agents-webhook agents-sidecar agents-tests agents-bench
 
 # cargo-deny is built once, beside the programs of the lab.
 DENY_VERSION := 0.20.2

@@ -1,6 +1,11 @@
-//! What is linked: the packages that the project is built on are in real use, and there is one TLS stack.
+//! What is built and linked: every package of ours is checked and tested, those that the project is built on are in real
+//! use, there is one TLS stack, and the images hold programs that there are.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use serde_json::Value;
 use support::{cargo, fixtures::repository};
@@ -125,4 +130,19 @@ fn there_is_one_tls_stack() {
         .filter(|name| OTHER_STACKS.contains(name))
         .collect();
     assert_eq!(others, Vec::<&&str>::new());
+}
+
+#[test]
+fn every_package_is_checked_alone_and_tested() {
+    let metadata = metadata();
+    let ours: BTreeSet<_> = ours(&metadata).into_keys().collect();
+    let makefile = fs::read_to_string(repository().join("Makefile")).unwrap();
+    let checked = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("PACKAGES := "));
+    let checked = checked.unwrap().split_whitespace().map(str::to_owned);
+    assert_eq!(checked.collect::<BTreeSet<_>>(), ours);
+    // What `cargo test` runs.
+    let tested = metadata["workspace_default_members"].as_array().unwrap();
+    assert_eq!(tested.len(), ours.len(), "{tested:?}");
 }
