@@ -146,3 +146,33 @@ fn every_package_is_checked_alone_and_tested() {
     let tested = metadata["workspace_default_members"].as_array().unwrap();
     assert_eq!(tested.len(), ours.len(), "{tested:?}");
 }
+
+#[test]
+fn the_images_are_made_of_programs_that_there_are() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
+    let programs: BTreeSet<_> = targets
+        .filter(|target| target["kind"][0] == "bin")
+        .filter_map(|target| target["name"].as_str())
+        .collect();
+    let dockerfile = fs::read_to_string(repository().join("Dockerfile")).unwrap();
+    let lines = || dockerfile.lines();
+    let built = lines().flat_map(|line| line.split("--bin ").skip(1));
+    let built: BTreeSet<_> = built.filter_map(|rest| rest.split(' ').next()).collect();
+    let copied =
+        lines().filter_map(|line| line.strip_prefix("COPY --from=build /src/target/release/"));
+    let copied: BTreeSet<_> = copied.filter_map(|rest| rest.split(' ').next()).collect();
+    assert_eq!(built, copied);
+    assert!(!built.is_empty() && built.is_subset(&programs), "{built:?}");
+}
+
+#[test]
+fn no_image_is_built_from_what_git_ignores() {
+    let read = |name: &str| fs::read_to_string(repository().join(name)).unwrap();
+    let sent = read(".dockerignore");
+    let kept_back: BTreeSet<_> = sent.lines().collect();
+    for name in [".git", "target"] {
+        assert!(kept_back.contains(name), "{name}");
+    }
+}
