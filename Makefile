@@ -36,8 +36,9 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
 	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
-	@$(LAB) build >/dev/null & tools=$$!; $(MAKE) '$(DENY)' & deny=$$!; \
-		$(MAKE) lint-sources && cargo test --no-run && cargo build --bins && wait $$tools && wait $$deny
+	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) '$(DENY)' & deny=$$!; \
+		trap 'kill -- -$$tools -$$deny 2>/dev/null || true' EXIT; \
+		$(MAKE) lint-sources && cargo test --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
 	@$(MAKE) deny
 	@echo '==> Running the tests'
 	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee target/test.log && failed=0 || failed=1; \
