@@ -27,7 +27,7 @@ help: ## Show this list
 
 .PHONY: run
 run: ## Start a real Kubernetes with everything in it, say what to try, stay until Ctrl-C
-	@cargo build --bins
+	@cargo build --package agents-tests --bin lab
 	@$(LAB) tour
 
 .PHONY: test
