@@ -19,6 +19,8 @@ export RUSTFLAGS := -C target-feature=+crt-static
 endif
 # Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
 ALONE := ::alone::
+# Profiles are in no ordinary build, so their tests are built apart.
+PROFILE := cargo test --package agents --lib --features profile
 LAB := cargo run --quiet --package agents-tests --bin lab --
 
 .PHONY: help
@@ -38,10 +40,11 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
 	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) '$(DENY)' & deny=$$!; \
 		trap 'kill -- -$$tools -$$deny 2>/dev/null || true' EXIT; \
-		$(MAKE) lint-sources && cargo test --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
+		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
 	@$(MAKE) deny
 	@echo '==> Running the tests'
 	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee target/test.log && failed=0 || failed=1; \
+	$(PROFILE) admin::profile 2>&1 | tee --append target/test.log || failed=1; \
 	echo '==> Running the tests that need the machine for themselves'; \
 	cargo test --package agents-tests --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append target/test.log || failed=1; \
 	$(MAKE) counts && exit $$failed
@@ -61,6 +64,7 @@ lint-sources: ## The same without licences and what else is linked
 	@echo '==> Clippy' && cargo clippy --workspace --all-targets --quiet -- --deny warnings
 	@echo '==> Every package alone' && for package in $(PACKAGES); do echo "    $$package" && cargo check --quiet --package $$package; done
 	@cargo check --quiet --package agents --no-default-features
+	@echo '==> With every feature' && cargo clippy --package agents --all-features --all-targets --quiet -- --deny warnings
 
 .PHONY: generate
 generate: ## Write crds/ and the generated documents from the sources; scrapes the programs, so it starts a lab
