@@ -1,5 +1,6 @@
 //! The lab itself: how fast it is, what it can do, and that it leaves nothing behind.
 
+mod alone;
 mod command_line;
 mod existing;
 mod life;

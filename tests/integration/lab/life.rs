@@ -8,13 +8,12 @@ use nix::sys::signal::Signal;
 use std::{
     env,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 use support::{
     lab::{
         Lab, own_name,
         process::Identity,
-        report::measured,
         state::{Home, LabName, Phase, Tier},
     },
     wait,
@@ -37,42 +36,6 @@ pub(super) fn suspect(
         record,
         interfaces,
     ))
-}
-
-/// Holds a start against its limit. Other tests use the same few processors, so the best of three counts.
-pub(super) async fn in_under<F: Future<Output = Result<Duration>>>(
-    limit: Duration,
-    start: impl Fn() -> F,
-) -> Result<()> {
-    let mut took = Vec::new();
-    while took.len() < 3 {
-        took.push(start().await?);
-        if took.iter().any(|took| *took < limit) {
-            return Ok(());
-        }
-    }
-    anyhow::bail!("not in under {limit:?} but in {took:?}")
-}
-
-#[tokio::test]
-async fn a_control_plane_is_usable_in_under_8_seconds_and_leaves_nothing_behind() -> Result<()> {
-    let _turn = ONE_AT_A_TIME.lock().await;
-    let before = interfaces()?;
-    in_under(Duration::from_secs(8), || async {
-        let started = Instant::now();
-        let lab = Lab::start(&own_name("speed")?, Tier::ControlPlane).await?;
-        let usable = started.elapsed();
-        let suspect = suspect(&lab, before.clone())?;
-        let stopping = Instant::now();
-        drop(lab);
-        let stopped = stopping.elapsed();
-        measured(format!(
-            "tier 1: usable after {usable:.1?}, stopped after {stopped:.1?}"
-        ));
-        assert_eq!(suspect.traces()?, Vec::<String>::new());
-        Ok(usable)
-    })
-    .await
 }
 
 #[tokio::test]
