@@ -1,5 +1,7 @@
 //! Tests of the lab that need the machine for themselves: they measure, and run after all others, one at a time.
 
+mod tour;
+
 use super::{
     life::suspect,
     node::{import_probe, phase, pod},
