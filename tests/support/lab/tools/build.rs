@@ -35,7 +35,7 @@ pub async fn programs(names: &[&'static str], report: Report) -> Result<Programs
     let jobs = jobs(&go, &cache, &wanted).await?;
     let missing = |jobs: &[Job]| jobs.iter().any(|job| !job.missing().is_empty());
     if missing(&jobs) {
-        let _lock = cache.lock(report).await?;
+        let _lock = cache.lock(report, go::DEADLINE).await?;
         let pending: Vec<&Job> = jobs
             .iter()
             .filter(|job| !job.missing().is_empty())

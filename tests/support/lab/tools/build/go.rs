@@ -20,7 +20,7 @@ use tokio::{
 };
 
 /// A build that takes longer than this hangs.
-const DEADLINE: Duration = Duration::from_secs(3600);
+pub(super) const DEADLINE: Duration = Duration::from_secs(3600);
 /// What is kept of the compiler's words, to be shown if it fails.
 const KEPT_LINES: usize = 40;
 
