@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 
+use agents::api::contract::label;
 use agents::api::kind::Kind;
 use agents::api::policy::Policy;
 use agents::api::rung::Rung;
@@ -35,7 +36,7 @@ pub(crate) fn now() -> Timestamp {
 /// An object of a kind with this spec.
 pub(crate) fn object(kind: Kind, spec: Value) -> Value {
     json!({
-        "apiVersion": format!("{}/v1alpha1", kind.group()),
+        "apiVersion": kind.api_version(),
         "kind": kind.as_str(),
         "metadata": {"name": "demo", "namespace": "team"},
         "spec": spec,
@@ -59,9 +60,9 @@ pub(crate) fn job() -> Value {
         "kind": "Job",
         "metadata": {
             "name": "demo-1", "namespace": "team", "uid": "j-1",
-            "labels": {"agents.proompteng.ai/agent-run": "demo"},
+            "labels": {label::AGENT_RUN: "demo"},
             "ownerReferences": [{
-                "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "name": "demo", "uid": "u-1",
+                "apiVersion": Kind::AgentRun.api_version(), "kind": "AgentRun", "name": "demo", "uid": "u-1",
             }],
         },
         "spec": {"template": {}},

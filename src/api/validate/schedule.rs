@@ -11,7 +11,6 @@ use thiserror::Error;
 use super::SPEC;
 use super::shared::check_name;
 use crate::api::cause::{Causes, Path, Reason, did_you_mean, listed, not_one_of, quoted};
-use crate::api::contract::VERSION;
 use crate::api::duration::parse_duration;
 use crate::api::kind::Kind;
 use crate::api::kinds::ScheduleSpec;
@@ -143,7 +142,7 @@ fn check_target(causes: &mut Causes, at: &Path<'_>, target: &TargetRef) {
             },
         ),
         Some(kind) => {
-            let right = format!("{}/{VERSION}", kind.group());
+            let right = kind.api_version();
             let given = target
                 .api_version
                 .as_deref()

@@ -11,7 +11,7 @@ use kube::{
     api::{DynamicObject, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
 };
 use serde_json::{Value, json};
-use support::Namespace;
+use support::{Namespace, builders::smallest};
 use tokio::time::timeout;
 
 use super::{
@@ -140,16 +140,12 @@ fn status(object: &DynamicObject) -> Value {
 }
 
 /// Has writers at an object of the kind, and judges each stored version by the one before.
-async fn history(here: &Namespace, kind: Kind, spec: Value, seed: u64) -> Result<()> {
+async fn history(here: &Namespace, kind: Kind, seed: u64) -> Result<()> {
     let resource = resource(kind.as_str())?;
     let client = here.client.clone();
     let api: Api<DynamicObject> = Api::namespaced_with(client, &here.name, &resource);
-    let object = json!({
-        "apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "x"}, "spec": spec,
-    });
-    let created = api
-        .create(&PostParams::default(), &serde_json::from_value(object)?)
-        .await?;
+    let object = smallest(kind, "x").typed()?;
+    let created = api.create(&PostParams::default(), &object).await?;
     let mut chance = fastrand::Rng::with_seed(seed);
     let writers = (0..WRITERS).map(|_| write(&api, chance.fork()));
     let writers = async { Ok(try_join_all(writers).await?.into_iter().sum()) };
@@ -195,14 +191,10 @@ fn stamped(before: &DynamicObject, after: &DynamicObject) -> Result<()> {
 
 #[tokio::test]
 async fn no_history_of_writers_stores_a_status_that_breaks_the_contract() -> Result<()> {
+    support::own_lab!();
     let here = hook::namespace("histories").await?;
-    let run = json!({
-        "agentRef": {"name": "a"}, "implementationSpecRef": {"name": "i"}, "runtime": {"type": "job"},
-    });
-    let tool = json!({"toolRef": {"name": "t"}});
-    let orchestration = json!({"orchestrationRef": {"name": "o"}});
     let seed = 4;
-    history(&here, Kind::AgentRun, run, seed).await?;
-    history(&here, Kind::ToolRun, tool, seed + 1).await?;
-    history(&here, Kind::OrchestrationRun, orchestration, seed + 2).await
+    history(&here, Kind::AgentRun, seed).await?;
+    history(&here, Kind::ToolRun, seed + 1).await?;
+    history(&here, Kind::OrchestrationRun, seed + 2).await
 }

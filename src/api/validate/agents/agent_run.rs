@@ -1,6 +1,6 @@
 //! AgentRun.
 
-use super::implementation::check_inline;
+use super::implementation_spec::check_inline;
 use super::runtime::check_runtime;
 use crate::api::cause::{Causes, Path, Reason};
 use crate::api::kinds::AgentRunSpec;
