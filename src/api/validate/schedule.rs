@@ -132,7 +132,10 @@ fn check_target(causes: &mut Causes, at: &Path<'_>, target: &TargetRef) {
         None => causes.add(
             &at.field("kind"),
             Reason::UnsupportedTarget,
-            match Kind::ALL.iter().any(|kind| kind.as_str() == target.kind.trim()) {
+            match Kind::ALL
+                .iter()
+                .any(|kind| kind.as_str() == target.kind.trim())
+            {
                 true => format!(
                     "{} cannot be started by a schedule; allowed: {}",
                     quoted(&target.kind),

@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use agents::{
     api::{
         contract::{env as variable, reporter},
+        kind::Kind,
         rung::Rung,
     },
     events::Reason,
@@ -12,27 +13,17 @@ use agents::{
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
 use kube::{Api, api::ListParams};
-use serde_json::{Value, json};
-use support::{Namespace, kubectl::Said, metrics::Page, wait};
+use serde_json::json;
+use support::{Namespace, builders::smallest, kubectl::Said, metrics::Page, wait};
 use tempfile::TempDir;
 
 use super::hook::{DEADLINE, Station};
 
-/// A run with this image.
-fn run(image: &str) -> Value {
-    json!({
-        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": {"name": "run"},
-        "spec": {
-            "agentRef": {"name": "coder"}, "implementationSpecRef": {"name": "task"}, "runtime": {"type": "job"},
-            "workload": {"image": image},
-        },
-    })
-}
-
-/// What kubectl says about it, without storing anything.
+/// What kubectl says about a run with this image, without storing anything.
 async fn tried(here: &Namespace, image: &str) -> Result<Said> {
     let dry = ["apply", "--dry-run=server", "--filename", "-"];
-    let input = run(image).to_string();
+    let run = smallest(Kind::AgentRun, "run").spec(json!({"workload": {"image": image}}));
+    let input = run.to_string();
     here.kubectl.run_with_input(&dry, &input).await
 }
 
@@ -59,6 +50,7 @@ async fn told(here: &Namespace, pod: &str) -> Result<Vec<Event>> {
 
 #[tokio::test]
 async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()> {
+    support::own_lab!();
     let folder = TempDir::new()?;
     let (file, candidate) = (
         folder.path().join("policy"),
@@ -129,6 +121,7 @@ async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()>
 
 #[tokio::test]
 async fn on_the_rung_warn_everything_passes_with_a_word() -> Result<()> {
+    support::own_lab!();
     let station = Station::start(&[("AGENTS_WEBHOOK_RUNG", Rung::Warn.as_str())]).await?;
     let here = station.registered.namespace("warn").await?;
     let said = tried(&here, "spaces are wrong").await?;
