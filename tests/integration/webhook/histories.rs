@@ -176,6 +176,9 @@ async fn history(here: &Namespace, kind: Kind, seed: u64) -> Result<()> {
 fn stamped(before: &DynamicObject, after: &DynamicObject) -> Result<()> {
     let rest = |object: &DynamicObject| {
         let mut status = status(object);
+        if status.is_null() {
+            status = json!({}); // nobody can tell these apart
+        }
         let stamp = status
             .as_object_mut()
             .and_then(|fields| fields.remove("updatedAt"));

@@ -158,7 +158,10 @@ async fn the_audit_log_says_which_rule_decided_under_which_policy() -> Result<()
         let mut entries = text
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let entry = entries.find(|entry| entry["objectRef"]["namespace"] == here.name);
+        let entry = entries.find(|entry| {
+            let about = &entry["objectRef"];
+            about["namespace"] == here.name && about["resource"] == Kind::AgentRun.plural()
+        });
         entry
             .map(|entry| entry["annotations"].clone())
             .context("not there yet")
