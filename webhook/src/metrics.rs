@@ -19,8 +19,7 @@ use labels::{
 };
 pub use labels::{Outcome, Phase};
 
-use crate::decision::{Decision, Rule};
-use crate::policy::{Difference, Direction};
+use crate::decision::{Decision, Difference, Direction, Rule};
 use crate::refusal::Refusal;
 use crate::subject::{Door, Operation, Subject, Target};
 
@@ -180,7 +179,7 @@ impl Metrics {
         }
         for Difference { rule, direction } in &decision.differences {
             let labels = DifferenceLabels {
-                rule: rule.as_str(),
+                rule: *rule,
                 direction: *direction,
             };
             self.differences.get_or_create(&labels).inc();

@@ -69,7 +69,7 @@ where
     let resource = ApiResource {
         group: kind.group().to_owned(),
         version: VERSION.to_owned(),
-        api_version: format!("{}/{VERSION}", kind.group()),
+        api_version: kind.api_version(),
         kind: kind.as_str().to_owned(),
         plural: kind.plural().to_owned(),
     };

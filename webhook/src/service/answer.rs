@@ -13,11 +13,11 @@ use super::claim::Claim;
 use super::sampler::Sampler;
 use crate::actor::Actors;
 use crate::decide::{Context, Stance, decide, let_through};
-use crate::decision::{Decision, Reply};
+use crate::decision::{Decision, Difference, Reply};
 use crate::lookup::Lookup;
 use crate::metrics::{Metrics, Phase};
 use crate::notices::Notices;
-use crate::policy::{Difference, Policies};
+use crate::policy::Policies;
 use crate::refusal::Refusal;
 use crate::review::{Request, decode, uid_of};
 use crate::subject::{Door, Sorted, Subject, sort};
@@ -279,7 +279,7 @@ fn differences(decision: &Decision) -> String {
     let words: Vec<String> = decision
         .differences
         .iter()
-        .map(|Difference { rule, direction }| format!("{rule}:{}", direction.as_str()))
+        .map(|Difference { rule, direction }| format!("{}:{}", rule.as_str(), direction.as_str()))
         .collect();
     words.join(",")
 }

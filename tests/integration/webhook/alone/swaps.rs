@@ -51,6 +51,7 @@ async fn seen(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn swaps_of_the_certificate_under_load_fail_no_request() -> Result<()> {
+    support::own_lab!();
     let station = Station::start(&[]).await?;
     let here = station.registered.namespace("swaps").await?;
     let (tally, start) = (Tally::default(), Instant::now());
