@@ -4,7 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-PACKAGES := agents agents-webhook agents-sidecar agents-tests
+PACKAGES := agents agents-webhook agents-sidecar agents-tests agents-bench
 
 # cargo-deny is built once, beside the programs of the lab.
 DENY_VERSION := 0.20.2
@@ -19,6 +19,8 @@ export RUSTFLAGS := -C target-feature=+crt-static
 endif
 # Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
 ALONE := ::alone::
+# Profiles are in no ordinary build, so their tests are built apart.
+PROFILE := cargo test --package agents --lib --features profile
 LAB := cargo run --quiet --package agents-tests --bin lab --
 
 .PHONY: help
@@ -27,7 +29,7 @@ help: ## Show this list
 
 .PHONY: run
 run: ## Start a real Kubernetes with everything in it, say what to try, stay until Ctrl-C
-	@cargo build --bins
+	@cargo build --package agents-tests --bin lab
 	@$(LAB) tour
 
 .PHONY: test
@@ -36,32 +38,36 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
 	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
-	@$(LAB) build >/dev/null & tools=$$!; $(MAKE) '$(DENY)' & deny=$$!; \
-		$(MAKE) lint-sources && cargo test --no-run && cargo build --bins && wait $$tools && wait $$deny
+	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) '$(DENY)' & deny=$$!; \
+		trap 'kill -- -$$tools -$$deny 2>/dev/null || true' EXIT; \
+		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
 	@$(MAKE) deny
 	@echo '==> Running the tests'
 	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee target/test.log && failed=0 || failed=1; \
+	$(PROFILE) admin::profile 2>&1 | tee --append target/test.log || failed=1; \
 	echo '==> Running the tests that need the machine for themselves'; \
 	cargo test --package agents-tests --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append target/test.log || failed=1; \
 	$(MAKE) counts && exit $$failed
 
 .PHONY: counts
-counts: # How the last `make test` went; fails if a test was left out that tests/left-out.txt does not name
-	@$(LAB) left-out
-	@awk '/^test result:/ { passed += $$4; failed += $$6 } END { printf "%d passed, %d failed\n", passed, failed }' target/test.log
+counts: ## Show how the last `make test` went; fails if a test was left out that tests/left-out.txt does not name
+	@$(LAB) left-out && agreed=0 || agreed=1; \
+	awk '/^test result:/ { passed += $$4; failed += $$6 } END { printf "%d passed, %d failed\n", passed, failed }' target/test.log; \
+	exit $$agreed
 
 .PHONY: lint
 lint: lint-sources deny ## Format, clippy, every package alone, licences and what else is linked
 
 .PHONY: lint-sources
-lint-sources:
+lint-sources: ## The same without licences and what else is linked
 	@echo '==> Format' && cargo fmt --all --check
-	@echo '==> Clippy' && cargo clippy --workspace --all-targets --quiet -- --deny warnings
-	@echo '==> Every package alone' && for package in $(PACKAGES); do echo "    $$package" && cargo check --quiet --package $$package; done
-	@cargo check --quiet --package agents --no-default-features
+	@echo '==> Clippy, every package alone' && for package in $(PACKAGES); do \
+		echo "    $$package" && cargo clippy --quiet --package $$package --all-targets -- --deny warnings; done
+	@cargo clippy --quiet --package agents --no-default-features --all-targets -- --deny warnings
+	@echo '==> With every feature' && cargo clippy --quiet --package agents --all-features --all-targets -- --deny warnings
 
 .PHONY: generate
-generate: ## Write crds/ and the generated documents from the sources
+generate: ## Write crds/ and the generated documents from the sources; scrapes the programs, so it starts a lab
 	@cargo run --quiet --bin agents -- crds --output crds
 	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents::
 

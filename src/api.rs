@@ -7,6 +7,7 @@ pub mod contract;
 pub mod crd;
 pub mod custody;
 pub mod defaults;
+pub mod duration;
 pub mod examine;
 pub mod kind;
 pub mod kinds;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use agents::kit::program;
 use clap::Parser;
 
-/// Metrics of the controller for Prometheus, and an eye on every Job.
+/// The sidecar of the controller: an admin endpoint that Prometheus scrapes.
 #[derive(Debug, Parser)]
 #[command(name = "agents-sidecar", version)]
 struct Cli {

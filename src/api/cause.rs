@@ -132,8 +132,9 @@ impl Causes {
         let more = self.found.len().saturating_sub(Self::TOLD) + self.beyond;
         self.found.truncate(Self::TOLD);
         if more > 0 {
+            let field = self.found.first().map(|cause| cause.field.root());
             self.found.push(Cause {
-                field: FieldPath::default(),
+                field: field.unwrap_or_default(),
                 reason: Reason::TooManyFaults,
                 message: format!("{more} more faults are not listed; mend these first"),
             });

@@ -16,10 +16,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::names::closed_words;
+use super::sanitise::{CONDITION_MESSAGE_LIMIT, Secrets, sanitise};
 use stamp::Grain;
-
-/// Longest message of a condition, in bytes.
-const MESSAGE_LIMIT: usize = 32_768;
 
 /// One observation about an object. The strict and the loose schema of the CRDs are two schemas of this one type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -139,29 +137,22 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// An observation, with its message cut to what a condition may hold.
+    /// An observation, with its message fit for a condition: everyone who may read the object reads it, so what looks like
+    /// a secret is masked, and it is cut to what a condition may hold.
     pub fn new(
         type_: ConditionType,
         status: ConditionStatus,
         reason: impl Into<Reason>,
         message: impl Into<String>,
     ) -> Self {
+        let message: String = message.into();
         Self {
             type_,
             status,
             reason: reason.into(),
-            message: cut(message.into(), MESSAGE_LIMIT),
+            message: sanitise(&message, &Secrets::NONE, CONDITION_MESSAGE_LIMIT),
         }
     }
-}
-
-/// At most `limit` bytes of a text, never half a character.
-fn cut(mut text: String, limit: usize) -> String {
-    let end = (0..=limit.min(text.len()))
-        .rev()
-        .find(|&end| text.is_char_boundary(end));
-    text.truncate(end.unwrap_or(0));
-    text
 }
 
 /// Puts one observation into a list: one condition per type, others untouched and in their order, and

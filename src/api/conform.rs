@@ -14,6 +14,7 @@ mod tests;
 mod walk;
 
 pub(super) use mend::{Mended, mend};
+pub(super) use walk::is_whole;
 
 use std::sync::OnceLock;
 

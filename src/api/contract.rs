@@ -1,7 +1,9 @@
 //! Every name that crosses a process boundary, written once.
 //!
-//! Labels, annotations, finalizers, ports, paths, field managers and environment names live here and nowhere else.
-//! Nothing here is computed. `docs/compatibility.md` lists what may not change.
+//! Here is what more than one program reads or writes, and what operators already have in their manifests: labels,
+//! annotations, finalizers, ports, paths, variables. A setting of ours that one program reads stands in its `args.rs`, and
+//! one that every program reads in `kit::args`, each with its default. Nothing here is computed. `docs/compatibility.md`
+//! lists what may not change.
 
 /// Group of the seven core kinds, and the prefix of every label, annotation and finalizer of ours.
 pub const GROUP: &str = "agents.proompteng.ai";
@@ -94,6 +96,9 @@ pub mod user {
         "system:serviceaccount:kube-system:generic-garbage-collector";
     /// Empties namespaces that are being deleted.
     pub const NAMESPACE_CONTROLLER: &str = "system:serviceaccount:kube-system:namespace-controller";
+    /// Removes Jobs whose time to live after their end is over.
+    pub const TTL_CONTROLLER: &str =
+        "system:serviceaccount:kube-system:ttl-after-finished-controller";
     /// All controllers of the cluster at once, where they share a user.
     pub const CONTROLLER_MANAGER: &str = "system:kube-controller-manager";
 }

@@ -15,6 +15,7 @@ pub use read::{deletion_of, last_status_of, pod_state_of};
 
 use jiff::SignedDuration;
 
+use super::contract::user;
 use super::names::closed_words;
 
 /// Times of Kubernetes have a grain of one second, so a TTL may seem to fire up to a second early.
@@ -192,7 +193,7 @@ fn ttl_expired(evidence: &Evidence) -> Option<Certainty> {
 
 /// The TTL controller, or the manager that runs it where its controllers share one identity.
 fn is_ttl_controller(actor: &str) -> bool {
-    actor == "system:kube-controller-manager" || actor.ends_with(":ttl-after-finished-controller")
+    [user::TTL_CONTROLLER, user::CONTROLLER_MANAGER].contains(&actor)
 }
 
 fn saw_finalizer(evidence: &Evidence, name: &str) -> bool {

@@ -23,6 +23,23 @@ pub fn defaults(kind: Kind, object: &Value) -> Vec<(FieldPath, Value)> {
         .collect()
 }
 
+/// The spec of an object with what its absent fields stand for.
+pub fn settled_spec(kind: Kind, object: &Value) -> Value {
+    let mut spec = object.get("spec").cloned().unwrap_or_default();
+    for (path, word) in table(kind) {
+        let Some((name, parents)) = path.split_last().filter(|_| is_missing(&spec, path)) else {
+            continue;
+        };
+        let parent = parents
+            .iter()
+            .try_fold(&mut spec, |value, field| value.get_mut(field));
+        if let Some(fields) = parent.and_then(Value::as_object_mut) {
+            fields.insert((*name).to_owned(), word.value());
+        }
+    }
+    spec
+}
+
 /// A value as the table writes it.
 #[derive(Clone, Copy)]
 enum Word {

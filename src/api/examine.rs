@@ -1,17 +1,19 @@
 //! Everything that is wrong with an object: the schema of its CRD and the rules beyond it, each fault once.
 //!
-//! The API server stops at the schema; people then mend faults in several rounds. Here they see all at once. What the
-//! operator allows is `policy`, what a status may say is `status`.
+//! The API server stops at the schema; people then mend faults in several rounds. Here they see all at once. The rules
+//! for specs are in `validate`, those for statuses in `status`; what the operator allows is `policy`.
 
+mod steps;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value};
 
 use super::cause::{Cause, Causes, FieldPath, Reason};
-use super::conform::{Mended, conform_spec, mend};
+use super::condition::Moment;
+use super::conform::{Mended, conform_spec, conform_status, mend};
 use super::kind::Kind;
-use super::validate;
+use super::{status, validate};
 
 /// Faults of the schema beyond which nobody asks for the rules.
 const ENOUGH: usize = 100;
@@ -38,11 +40,25 @@ pub fn examine(kind: Kind, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes.told()
 }
 
+/// All faults of the status of an object that the API server has not looked at yet, and of how it changed from `old`.
+pub fn examine_status(kind: Kind, object: &Value, old: &Value, at: Moment) -> Vec<Cause> {
+    let mut causes = status::check(kind, old.get("status"), object.get("status"), at);
+    let mut schema = conform_status(kind, object, Some(old));
+    schema.retain(|cause| !causes.iter().any(|rule| is_same(cause, rule)));
+    causes.extend(schema.told());
+    causes
+}
+
 /// What the rules say about the parts of an object that can be read.
 fn rules(kind: Kind, object: &Value) -> Causes {
     let no_spec = Value::Object(Map::new());
     let spec = validate::spec_of(object).unwrap_or(&no_spec);
-    validate::rules(kind, object, spec).unwrap_or_else(|_| rules_of_mended(kind, object, spec))
+    let rules = validate::rules(kind, object, spec);
+    let mut causes = rules.unwrap_or_else(|_| rules_of_mended(kind, object, spec));
+    if kind == Kind::Orchestration {
+        steps::examine(&mut causes, spec);
+    }
+    causes
 }
 
 /// Keeps what the rules say in whichever way the object is mended.
@@ -95,7 +111,10 @@ fn may_name_a_step(place: &FieldPath) -> bool {
 
 /// Whether a rule says again, and better, what the schema says.
 fn is_same(schema: &Cause, rule: &Cause) -> bool {
-    let same_reason = schema.reason == rule.reason
-        || (schema.reason == Reason::TooMany && rule.reason == Reason::ParametersTooLarge);
-    same_reason && schema.field == rule.field
+    match (schema.reason, rule.reason) {
+        // The rule names the field of the entry that is there twice.
+        (Reason::Duplicate, Reason::ConditionDuplicate) => rule.field.is_within(&schema.field),
+        (Reason::TooMany, Reason::ParametersTooLarge) => schema.field == rule.field,
+        (of_schema, of_rule) => of_schema == of_rule && schema.field == rule.field,
+    }
 }

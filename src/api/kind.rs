@@ -3,6 +3,7 @@
 //! A rule that applies to several kinds matches on [`Kind`] without a wildcard, so a new kind breaks every place that
 //! forgot it.
 
+use super::contract;
 use std::fmt;
 
 /// One of the 19 kinds.
@@ -88,7 +89,7 @@ impl Kind {
             | Self::ImplementationSpec
             | Self::ImplementationSource
             | Self::VersionControlProvider
-            | Self::Memory => "agents.proompteng.ai",
+            | Self::Memory => contract::GROUP,
             Self::Orchestration | Self::OrchestrationRun => "orchestration.proompteng.ai",
             Self::Tool | Self::ToolRun => "tools.proompteng.ai",
             Self::ApprovalPolicy => "approvals.proompteng.ai",
@@ -99,6 +100,11 @@ impl Kind {
             Self::Artifact => "artifacts.proompteng.ai",
             Self::Workspace => "workspaces.proompteng.ai",
         }
+    }
+
+    /// Group and version, as `apiVersion` of an object has them.
+    pub fn api_version(self) -> String {
+        format!("{}/{}", self.group(), contract::VERSION)
     }
 
     /// The resource name of the kind in a request path.

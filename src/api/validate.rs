@@ -17,12 +17,10 @@ mod tests;
 mod tools;
 mod workspace;
 
-pub use agents::version_control_provider::{
-    HostAuth, auth_method, auth_secrets, host_auth, method_word,
-};
+pub use agents::version_control_provider::{HostAuth, host_auth, method_word};
 pub use orchestrations::graph::StepGraph;
 pub use orchestrations::step::StepKind;
-pub use schedule::{CronError, parse_cron, parse_time_zone};
+pub use schedule::{CronError, Timetable, parse_time_zone, parse_timetable};
 pub use shared::{Quantity, QuantityError};
 
 use serde::Deserialize;
@@ -136,7 +134,7 @@ fn check_spec(
         Kind::Agent => read(causes, spec, agents::agent::check),
         Kind::AgentRun => read(causes, spec, agents::agent_run::check),
         Kind::AgentProvider => read(causes, spec, agents::agent_provider::check),
-        Kind::ImplementationSpec => read(causes, spec, agents::implementation::check_spec),
+        Kind::ImplementationSpec => read(causes, spec, agents::implementation_spec::check),
         Kind::ImplementationSource => read(causes, spec, agents::implementation_source::check),
         Kind::VersionControlProvider => read(causes, spec, agents::version_control_provider::check),
         Kind::Memory => read(causes, spec, agents::memory::check),
@@ -144,13 +142,13 @@ fn check_spec(
             orchestrations::orchestration::check(causes, spec, name);
         }),
         Kind::OrchestrationRun => read(causes, spec, orchestrations::orchestration_run::check),
-        Kind::Tool => read(causes, spec, tools::check_tool),
-        Kind::ToolRun => read(causes, spec, tools::check_tool_run),
+        Kind::Tool => read(causes, spec, tools::tool::check),
+        Kind::ToolRun => read(causes, spec, tools::tool_run::check),
         Kind::ApprovalPolicy => read(causes, spec, approval_policy::check),
         Kind::Budget => read(causes, spec, budget::check),
         Kind::SecretBinding => read(causes, spec, secret_binding::check),
-        Kind::Signal => read(causes, spec, signals::check_signal),
-        Kind::SignalDelivery => read(causes, spec, signals::check_delivery),
+        Kind::Signal => read(causes, spec, signals::signal::check),
+        Kind::SignalDelivery => read(causes, spec, signals::signal_delivery::check),
         Kind::Schedule => read(causes, spec, schedule::check),
         Kind::Artifact => read(causes, spec, artifact::check),
         Kind::Workspace => read(causes, spec, workspace::check),

@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 
 use super::reason::Reason;
-use crate::api::contract;
 use crate::api::kind::Kind;
 use crate::api::sanitise::Secrets;
 
@@ -61,7 +60,7 @@ impl Regarding {
     /// An object of one of our kinds by its name, existing or not.
     pub fn named(kind: Kind, namespace: &str, name: &str) -> Self {
         Self {
-            api_version: format!("{}/{}", kind.group(), contract::VERSION).into(),
+            api_version: kind.api_version().into(),
             kind: kind.as_str().into(),
             namespace: Some(namespace.to_owned()),
             name: fit(name),

@@ -10,6 +10,30 @@ use super::{
     tls::{ClientMode, Files, Options},
 };
 
+/// The variables.
+pub mod variable {
+    /// Where probes and metrics are answered.
+    pub const ADMIN_LISTEN: &str = "AGENTS_ADMIN_LISTEN";
+    /// Whether profiles are handed out.
+    pub const ADMIN_PROFILE: &str = "AGENTS_ADMIN_PROFILE";
+    /// Time to go on serving.
+    pub const SHUTDOWN_LINGER: &str = "AGENTS_SHUTDOWN_LINGER";
+    /// Time to finish what is in flight.
+    pub const SHUTDOWN_DRAIN: &str = "AGENTS_SHUTDOWN_DRAIN";
+    /// Certificate and chain.
+    pub const TLS_CERTIFICATE_FILE: &str = "AGENTS_TLS_CERTIFICATE_FILE";
+    /// Private key.
+    pub const TLS_KEY_FILE: &str = "AGENTS_TLS_KEY_FILE";
+    /// Who must have issued the certificate.
+    pub const TLS_CA_FILE: &str = "AGENTS_TLS_CA_FILE";
+    /// Names that the certificate must have.
+    pub const TLS_SERVER_NAMES: &str = "AGENTS_TLS_SERVER_NAMES";
+    /// Who may issue client certificates.
+    pub const TLS_CLIENT_CA_FILE: &str = "AGENTS_TLS_CLIENT_CA_FILE";
+    /// Whether clients are asked for a certificate.
+    pub const TLS_CLIENT_MODE: &str = "AGENTS_TLS_CLIENT_MODE";
+}
+
 /// What every program can be told.
 #[derive(Debug)]
 pub struct Common {
@@ -62,14 +86,14 @@ impl AdminSettings {
         reader.heading("Admin endpoint");
         let listen = reader.value(
             Setting::new(
-                "AGENTS_ADMIN_LISTEN",
+                variable::ADMIN_LISTEN,
                 "Where probes and metrics are answered",
             )
             .or(any_address(port)),
         );
         let profiling = reader.value(
             Setting::new(
-                "AGENTS_ADMIN_PROFILE",
+                variable::ADMIN_PROFILE,
                 "Hand out CPU profiles to anyone who asks",
             )
             .or("no"),
@@ -90,7 +114,7 @@ fn read_grace(reader: &mut Reader<'_>, linger: &'static str) -> Result<Grace, In
     reader.heading("Shutdown");
     let linger = reader.value(
         Setting::<Duration>::new(
-            "AGENTS_SHUTDOWN_LINGER",
+            variable::SHUTDOWN_LINGER,
             "Time to go on serving after SIGTERM, until nobody sends requests here any more",
         )
         .or(linger)
@@ -98,7 +122,7 @@ fn read_grace(reader: &mut Reader<'_>, linger: &'static str) -> Result<Grace, In
     );
     let drain = reader.value(
         Setting::<Duration>::new(
-            "AGENTS_SHUTDOWN_DRAIN",
+            variable::SHUTDOWN_DRAIN,
             "Time to finish what is in flight after that",
         )
         .or("20s")
@@ -115,11 +139,11 @@ impl Settings for Options {
         reader.heading("TLS");
         let files = read_files(reader);
         let names = reader.optional(Setting::<Vec<String>>::new(
-            "AGENTS_TLS_SERVER_NAMES",
+            variable::TLS_SERVER_NAMES,
             "Names that a certificate must have before it is used, such as agents-webhook.agents.svc",
         ));
         let clients = reader.optional(Setting::<ClientMode>::new(
-            CLIENT_MODE,
+            variable::TLS_CLIENT_MODE,
             "Whether clients are asked for a certificate: not at all, to count who comes, or to keep out who has none; \
              if not set, require where AGENTS_TLS_CLIENT_CA_FILE is set and off elsewhere",
         ));
@@ -128,7 +152,7 @@ impl Settings for Options {
         let clients = match clients {
             Some(ClientMode::Require) if !known => {
                 let complaint = "`require` needs AGENTS_TLS_CLIENT_CA_FILE, or nobody could get in";
-                return Err(reader.contradiction(CLIENT_MODE, complaint));
+                return Err(reader.contradiction(variable::TLS_CLIENT_MODE, complaint));
             }
             Some(mode) => mode,
             None if known => ClientMode::Require,
@@ -142,26 +166,24 @@ impl Settings for Options {
     }
 }
 
-const CLIENT_MODE: &str = "AGENTS_TLS_CLIENT_MODE";
-
 fn read_files(reader: &mut Reader<'_>) -> Result<Files, Invalid> {
     let certificate = reader.value(
         Setting::<PathBuf>::new(
-            "AGENTS_TLS_CERTIFICATE_FILE",
+            variable::TLS_CERTIFICATE_FILE,
             "Certificate and chain in PEM; a change is picked up without a restart",
         )
         .or("/etc/agents/tls/tls.crt"),
     );
     let key = reader.value(
-        Setting::<PathBuf>::new("AGENTS_TLS_KEY_FILE", "Private key in PEM")
+        Setting::<PathBuf>::new(variable::TLS_KEY_FILE, "Private key in PEM")
             .or("/etc/agents/tls/tls.key"),
     );
     let ca = reader.optional(Setting::<PathBuf>::new(
-        "AGENTS_TLS_CA_FILE",
+        variable::TLS_CA_FILE,
         "Who must have issued the certificate, in PEM, such as ca.crt beside it; not looked at if not set",
     ));
     let client_ca = reader.optional(Setting::<PathBuf>::new(
-        "AGENTS_TLS_CLIENT_CA_FILE",
+        variable::TLS_CLIENT_CA_FILE,
         "Who may issue client certificates, in PEM",
     ));
     Ok(Files {

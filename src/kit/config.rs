@@ -1,8 +1,9 @@
 //! Settings: each is read once, at start, from its flag, else its environment variable, else its default.
 //!
 //! A program declares its settings by reading them. [`Settings::read`] runs once without input, to learn which flags
-//! there are, and once with it, to get the values; so nothing can be read that `--help`, `--print-config` and the
-//! documentation do not show. All problems are collected before any is reported. Knows no setting of its own.
+//! there are, and once with it, to get the values; so no setting can be read that `--help`, `--print-config` and the
+//! documentation do not show. (Some libraries read variables of their own; `docs/configuration.md` names them.) All
+//! problems are collected before any is reported. Knows no setting of its own.
 
 mod flags;
 mod report;

@@ -1,10 +1,11 @@
 //! HTTP serving: one listener, one tower service, limits on everything a client can do, and a drain at the end.
 //!
-//! HTTP/1.1 and HTTP/2, plain or over TLS. Knows no path and no format; that is the service's business.
+//! HTTP/1.1 and, unless the TLS configuration says otherwise, HTTP/2; plain or over TLS. Knows no path and no format; that is the service's business.
 
 mod activity;
 mod body;
 mod connection;
+mod crowd;
 mod guard;
 mod metrics;
 mod trace;
@@ -17,7 +18,6 @@ use hyper::body::{Body, Incoming};
 use hyper_util::server::conn::auto;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::{Instant, sleep, timeout_at},
 };
@@ -28,8 +28,12 @@ pub use body::{BodyError, TextBody, read_body, text};
 pub use metrics::{Metrics, ServerMetrics};
 pub use trace::{RequestSpan, Traced, traced};
 
-use super::{shutdown::Shutdown, tls::ServerTls};
+use super::{
+    shutdown::Shutdown,
+    tls::{Protocols, ServerTls},
+};
 use connection::{Context, Streams};
+use crowd::Crowd;
 
 /// An error of any kind.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -70,7 +74,8 @@ const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
 /// What a client may take of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections open at once; further ones wait in the kernel's queue.
+    /// Connections open at once. For one more, the one that has waited longest with no request in flight is closed; if all
+    /// have one, it waits until one has not.
     pub connections: usize,
     /// Time for a TLS handshake.
     pub handshake: Duration,
@@ -113,6 +118,15 @@ pub enum Transport {
     Tls(ServerTls),
 }
 
+impl Transport {
+    fn protocols(&self) -> Protocols {
+        match self {
+            Self::Plain => Protocols::All,
+            Self::Tls(tls) => tls.protocols(),
+        }
+    }
+}
+
 /// A port that is already open, and how to serve on it.
 #[derive(Debug)]
 pub struct Server {
@@ -150,7 +164,7 @@ impl Server {
             cut: CancellationToken::new(),
         };
         let context = Arc::new(Context {
-            builder: builder(limits, streams.clone()),
+            builder: builder(limits, transport.protocols(), streams.clone()),
             transport,
             limits,
             shutdown: shutdown.clone(),
@@ -159,26 +173,29 @@ impl Server {
         let service = guard::guarded(service, limits.request, metrics.clone());
         let mut acceptor = Acceptor {
             listener,
-            permits: Arc::new(Semaphore::new(limits.connections)),
             backoff: Duration::ZERO,
             metrics,
         };
-        let mut connections = JoinSet::new();
+        let mut crowd = Crowd::new(limits.connections);
+        let mut next = None;
         let deadline = loop {
+            if let Some(stream) = next.take_if(|_| crowd.has_room()) {
+                let (context, service) = (Arc::clone(&context), service.clone());
+                crowd.admit(|activity| async move {
+                    connection::run(&context, stream, activity, service).await;
+                });
+            }
+            if next.is_some() {
+                crowd.make_room();
+            }
             tokio::select! {
                 deadline = shutdown.started() => break deadline,
-                Some(_) = connections.join_next() => {}
-                (stream, permit) = acceptor.accept() => {
-                    let (context, service) = (Arc::clone(&context), service.clone());
-                    connections.spawn(async move {
-                        connection::run(&context, stream, service).await;
-                        drop(permit);
-                    });
-                }
+                () = crowd.changes(next.is_some()) => {}
+                stream = acceptor.accept(), if next.is_none() => next = Some(stream),
             }
         };
         drop(acceptor);
-        drain(name, connections, streams, deadline).await
+        drain(name, crowd.into_tasks(), streams, deadline).await
     }
 }
 
@@ -205,8 +222,12 @@ async fn drain(
     drained
 }
 
-fn builder(limits: Limits, streams: Streams) -> auto::Builder<Streams> {
-    let mut builder = auto::Builder::new(streams);
+fn builder(limits: Limits, protocols: Protocols, streams: Streams) -> auto::Builder<Streams> {
+    let builder = auto::Builder::new(streams);
+    let mut builder = match protocols {
+        Protocols::All => builder,
+        Protocols::Http1 => builder.http1_only(),
+    };
     builder
         .http1()
         // hyper's own timer would also cut connections that rest between requests; see `activity`.
@@ -222,22 +243,18 @@ fn builder(limits: Limits, streams: Streams) -> auto::Builder<Streams> {
 
 struct Acceptor {
     listener: TcpListener,
-    permits: Arc<Semaphore>,
     backoff: Duration,
     metrics: ServerMetrics,
 }
 
 impl Acceptor {
-    /// The next connection, once there is room for it.
-    async fn accept(&mut self) -> (TcpStream, OwnedSemaphorePermit) {
+    /// The next connection.
+    async fn accept(&mut self) -> TcpStream {
         loop {
-            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else {
-                return std::future::pending().await; // the semaphore is never closed
-            };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     self.backoff = Duration::ZERO;
-                    return (stream, permit);
+                    return stream;
                 }
                 Err(error) => self.pause(error).await,
             }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream::BoxStream};
+use nix::errno::Errno;
 use prometheus_client::registry::Registry;
 use tokio::{net::TcpListener, runtime};
 
@@ -236,7 +237,7 @@ impl Program {
 pub async fn listen_on(server: &'static str, address: SocketAddr) -> Result<TcpListener, Error> {
     let bound = match TcpListener::bind(address).await {
         // A host without IPv6 cannot give "any address" in it; then any IPv4 address is what was meant.
-        Err(_) if address.ip() == Ipv6Addr::UNSPECIFIED => {
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && means_no_ipv6(&error) => {
             TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
         }
         bound => bound,
@@ -251,6 +252,14 @@ pub async fn listen_on(server: &'static str, address: SocketAddr) -> Result<TcpL
     Ok(listener)
 }
 
+/// Any other error, such as a port in use, would only be hidden by another address.
+fn means_no_ipv6(error: &io::Error) -> bool {
+    let codes = [Errno::EAFNOSUPPORT, Errno::EADDRNOTAVAIL].map(|code| code as i32);
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}
+
 fn prefix(identity: Identity) -> String {
     identity.program.replace('-', "_")
 }
@@ -261,5 +270,23 @@ fn greet(identity: Identity, notes: &Notes) {
     tracing::info!(program, version, settings, "Starting");
     for warning in &notes.warnings {
         tracing::warn!("{warning}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_host_without_ipv6_is_served_over_ipv4_instead() {
+        for (code, expected) in [
+            (Errno::EAFNOSUPPORT, true),
+            (Errno::EADDRNOTAVAIL, true),
+            (Errno::EADDRINUSE, false),
+            (Errno::EACCES, false),
+        ] {
+            let error = io::Error::from_raw_os_error(code as i32);
+            assert_eq!(means_no_ipv6(&error), expected, "{code}");
+        }
     }
 }

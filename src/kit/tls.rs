@@ -16,7 +16,7 @@ use std::{io, path::PathBuf, sync::Arc};
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use clients::Census;
@@ -24,6 +24,7 @@ pub use clients::ClientMode;
 pub use material::Refused;
 pub use metrics::Metrics;
 pub use source::Source;
+use wire::Eye;
 
 /// Where certificates come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,27 @@ pub struct Options {
     pub names: Vec<String>,
     /// What is asked of clients.
     pub clients: ClientMode,
+}
+
+/// Which HTTP a server speaks over TLS: what it offers in the handshake, and what it understands after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocols {
+    /// HTTP/2 and HTTP/1.1.
+    #[default]
+    All,
+    /// HTTP/1.1 alone.
+    Http1,
+}
+
+impl Protocols {
+    /// Their names in the handshake, the preferred one first.
+    fn names(self) -> Vec<Vec<u8>> {
+        let names: &[&str] = match self {
+            Self::All => &["h2", "http/1.1"],
+            Self::Http1 => &["http/1.1"],
+        };
+        names.iter().map(|name| name.as_bytes().to_vec()).collect()
+    }
 }
 
 /// Something about a certificate that people should hear of. Those who listen too slowly miss the oldest.
@@ -80,6 +102,8 @@ pub enum Notice {
 #[derive(Clone, Debug)]
 pub struct ServerTls {
     current: Arc<ArcSwapOption<Current>>,
+    protocols: Protocols,
+    eye: Eye,
     metrics: Metrics,
 }
 
@@ -94,28 +118,66 @@ impl ServerTls {
     fn new(metrics: Metrics) -> Self {
         Self {
             current: Arc::default(),
+            protocols: Protocols::default(),
+            eye: Eye::default(),
             metrics,
         }
     }
 
     /// Shakes hands with a client.
-    pub async fn accept<T>(&self, stream: T) -> io::Result<TlsStream<T>>
-    where
-        T: AsyncRead + AsyncWrite + Unpin,
-    {
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let Some(current) = self.current.load_full() else {
             return Err(io::Error::other("there is no certificate yet"));
         };
         let acceptor = TlsAcceptor::from(Arc::clone(&current.config));
+        let peer = stream.peer_addr(); // later it may be gone, and then nobody knows who it was
         let stream = acceptor.accept(stream).await?;
+        let is_our_own = peer.is_ok_and(|peer| self.eye.is_at(peer));
         let (_, session) = stream.get_ref();
-        if let Some(client) = current.census.look(session.peer_certificates()) {
+        if !is_our_own && let Some(client) = current.census.look(session.peer_certificates()) {
             self.metrics.met(client);
         }
         Ok(stream)
     }
 
-    fn replace(&self, current: Current) {
+    /// Which HTTP is spoken here.
+    pub fn protocols(&self) -> Protocols {
+        self.protocols
+    }
+
+    fn replace(&self, mut current: Current) {
+        Arc::make_mut(&mut current.config).alpn_protocols = self.protocols.names();
         self.current.store(Some(Arc::new(current)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+    use material::{
+        Demands, check,
+        tests::{in_time, pair},
+    };
+
+    #[test]
+    fn what_is_offered_in_the_handshake_is_what_is_spoken() {
+        let names = |protocols| {
+            let checked = check(&pair(), &Demands::default(), in_time());
+            let Ok(checked) = checked else {
+                panic!("a good pair was refused");
+            };
+            let tls = ServerTls {
+                protocols,
+                ..ServerTls::new(Metrics::register(&mut Registry::default()))
+            };
+            tls.replace(checked.current);
+            let current = tls.current.load_full().expect("a configuration");
+            current.config.alpn_protocols.clone()
+        };
+        let (h2, h1) = (b"h2".to_vec(), b"http/1.1".to_vec());
+        assert_eq!(names(Protocols::All), [h2, h1.clone()]);
+        assert_eq!(names(Protocols::Http1), [h1]);
     }
 }

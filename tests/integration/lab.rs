@@ -1,6 +1,8 @@
 //! The lab itself: how fast it is, what it can do, and that it leaves nothing behind.
 
+mod alone;
 mod command_line;
+mod existing;
 mod life;
 mod node;
 mod traces;

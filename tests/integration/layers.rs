@@ -2,61 +2,16 @@
 //!
 //! The compiler checks what a package may see (`make lint` checks each package alone); this checks what a module may see.
 
-use std::collections::BTreeSet;
+mod reading;
+
+use agents::api::kind::Kind;
+use reading::{Source, entries, files, offences, sources};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use support::fixtures::repository;
+use support::fixtures::{file_stem, repository};
 
-/// All Rust files below `folder`, with the path relative to the workspace.
-fn files(folder: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![repository().join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let name = path
-                    .strip_prefix(repository())
-                    .unwrap()
-                    .display()
-                    .to_string();
-                found.push((name, fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The same without unit tests, neither whole files nor the modules at the end of a file.
-fn sources(folder: &str) -> Vec<(String, String)> {
-    let mut product = files(folder);
-    product.retain(|(name, _)| !name.ends_with("/tests.rs") && !name.contains("/tests/"));
-    for (_, text) in &mut product {
-        if let Some(end) = text.find("#[cfg(test)]") {
-            text.truncate(end);
-        }
-    }
-    product
-}
-
-/// Lines of code (comments left out) in `files` that contain one of `banned`.
-fn offences(files: &[(String, String)], banned: &[&str]) -> Vec<String> {
-    let mut offences = Vec::new();
-    for (name, text) in files {
-        for (number, line) in text.lines().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
-            if banned.iter().any(|word| code.contains(word)) {
-                offences.push(format!("{name}:{}: {}", number + 1, line.trim()));
-            }
-        }
-    }
-    offences
-}
-
-fn in_layer(layer: &str) -> Vec<(String, String)> {
+fn in_layer(layer: &str) -> Vec<Source> {
     sources("src")
         .into_iter()
         .filter(|(name, _)| {
@@ -67,13 +22,14 @@ fn in_layer(layer: &str) -> Vec<(String, String)> {
 
 const NO_OUTSIDE_WORLD: &[&str] = &[
     "async fn",
+    ".await",
     "tokio::",
     "kube::Client",
     "kube::Api",
     "SystemTime::now",
     "Instant::now",
     "Timestamp::now",
-    "std::env::",
+    "std::env",
     "std::fs",
     "std::net",
     "println!",
@@ -91,36 +47,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// The modules of this crate that a file uses, by full path or in a list.
 fn used_modules(text: &str) -> BTreeSet<String> {
-    let code: Vec<_> = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect();
-    let code = code.join("\n");
     let mut used = BTreeSet::new();
-    for rest in code.split("crate::").skip(1) {
+    for rest in text.split("crate::").skip(1) {
         match rest.strip_prefix('{') {
             None => drop(used.insert(first_word(rest))),
-            Some(list) => used.extend(heads(list)),
+            Some(list) => used.extend(entries(list).iter().map(|entry| first_word(entry))),
         }
     }
     used
-}
-
-/// The first word of each entry of a list, up to the brace that closes it.
-fn heads(list: &str) -> Vec<String> {
-    let (mut heads, mut depth, mut entry) = (Vec::new(), 0, String::new());
-    for letter in list.chars() {
-        match letter {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => heads.push(first_word(&std::mem::take(&mut entry))),
-            _ => entry.push(letter),
-        }
-    }
-    heads.push(first_word(&entry));
-    heads.retain(|head| !head.is_empty());
-    heads
 }
 
 fn first_word(text: &str) -> String {
@@ -160,7 +94,7 @@ fn every_module_of_the_library_has_its_bound() {
 
 #[test]
 fn uses_are_found_in_paths_and_in_lists() {
-    let text = "use crate::api::kind;\nuse crate::{\n    ADMIN, events::{self, Note},\n    kit::{http, tls::{Files}}, // crate::cli\n};\n";
+    let text = "use crate::api::kind;\nuse crate::{\n    ADMIN, events::{self, Note},\n    kit::{http, tls::{Files}},\n};\n";
     let expected = ["ADMIN", "api", "events", "kit"].map(str::to_owned);
     assert_eq!(used_modules(text), expected.into());
 }
@@ -214,6 +148,18 @@ fn files_with_the_name_of_a_decision_are_pure() {
 }
 
 #[test]
+fn every_kind_has_a_file_for_its_fields_and_one_for_its_rules() {
+    for folder in ["src/api/kinds", "src/api/validate"] {
+        let files = files(folder);
+        for kind in Kind::ALL {
+            let file = format!("/{}.rs", file_stem(kind).replace('-', "_"));
+            let found = files.iter().filter(|(name, _)| name.ends_with(&file));
+            assert_eq!(found.count(), 1, "{folder}: {file}");
+        }
+    }
+}
+
+#[test]
 fn an_entry_point_only_enters() {
     for main in ["src/main.rs", "webhook/src/main.rs", "sidecar/src/main.rs"] {
         let lines = fs::read_to_string(repository().join(main))
@@ -225,7 +171,7 @@ fn an_entry_point_only_enters() {
 }
 
 #[test]
-fn every_source_file_is_reached_by_a_mod_declaration() {
+fn every_source_file_is_declared_by_the_module_above_it() {
     let mut orphans = BTreeSet::new();
     for folder in [
         "src",
@@ -236,19 +182,37 @@ fn every_source_file_is_reached_by_a_mod_declaration() {
         "tests/lab",
         "tests/bench/src",
     ] {
-        let files = files(folder);
-        let whole: String = files.iter().map(|(_, text)| text.as_str()).collect();
-        for (name, _) in &files {
-            let stem = Path::new(name)
-                .file_stem()
-                .unwrap()
-                .to_string_lossy()
-                .into_owned();
-            let entry = ["main", "lib"].contains(&stem.as_str());
-            if !entry && !whole.contains(&format!("mod {stem};")) {
-                orphans.insert(name.clone());
-            }
-        }
+        let files: BTreeMap<_, _> = files(folder).into_iter().collect();
+        orphans.extend(undeclared(&files));
     }
     assert_eq!(orphans, BTreeSet::new());
+}
+
+/// Files that no module above them declares. Programs and libraries are their own top.
+fn undeclared(files: &BTreeMap<String, String>) -> Vec<String> {
+    let is_orphan = |name: &&String| {
+        let path = Path::new(name);
+        let stem = path.file_stem().unwrap().to_string_lossy();
+        let folder = path.parent().unwrap().display();
+        let above = [".rs", "/lib.rs", "/main.rs"].map(|end| format!("{folder}{end}"));
+        let declared = above.iter().any(|file| {
+            let text = files.get(file).map_or("", String::as_str);
+            text.contains(&format!("mod {stem};"))
+        });
+        !["main", "lib"].contains(&&*stem) && !declared
+    };
+    files.keys().filter(is_orphan).cloned().collect()
+}
+
+#[test]
+fn a_declaration_elsewhere_does_not_hide_an_orphan() {
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let files = [
+        file("src/lib.rs", "mod a;\nmod metrics;"),
+        file("src/a.rs", "mod b;"),
+        file("src/a/b.rs", ""),
+        file("src/a/metrics.rs", ""),
+        file("src/metrics.rs", ""),
+    ];
+    assert_eq!(undeclared(&files.into()), ["src/a/metrics.rs"]);
 }

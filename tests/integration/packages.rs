@@ -1,6 +1,11 @@
-//! What is linked: the packages that the project is built on are in real use, and there is one TLS stack.
+//! What is built and linked: every package of ours is checked and tested, those that the project is built on are in real
+//! use, there is one TLS stack, and the images hold programs that there are.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 use serde_json::Value;
 use support::{cargo, fixtures::repository};
@@ -125,4 +130,49 @@ fn there_is_one_tls_stack() {
         .filter(|name| OTHER_STACKS.contains(name))
         .collect();
     assert_eq!(others, Vec::<&&str>::new());
+}
+
+#[test]
+fn every_package_is_checked_alone_and_tested() {
+    let metadata = metadata();
+    let ours: BTreeSet<_> = ours(&metadata).into_keys().collect();
+    let makefile = fs::read_to_string(repository().join("Makefile")).unwrap();
+    let checked = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("PACKAGES := "));
+    let checked = checked.unwrap().split_whitespace().map(str::to_owned);
+    assert_eq!(checked.collect::<BTreeSet<_>>(), ours);
+    // What `cargo test` runs.
+    let tested = metadata["workspace_default_members"].as_array().unwrap();
+    assert_eq!(tested.len(), ours.len(), "{tested:?}");
+}
+
+#[test]
+fn the_images_are_made_of_programs_that_there_are() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
+    let programs: BTreeSet<_> = targets
+        .filter(|target| target["kind"][0] == "bin")
+        .filter_map(|target| target["name"].as_str())
+        .collect();
+    let dockerfile = fs::read_to_string(repository().join("Dockerfile")).unwrap();
+    let lines = || dockerfile.lines();
+    let built = lines().flat_map(|line| line.split("--bin ").skip(1));
+    let built: BTreeSet<_> = built.filter_map(|rest| rest.split(' ').next()).collect();
+    let copied =
+        lines().filter_map(|line| line.strip_prefix("COPY --from=build /src/target/release/"));
+    let copied: BTreeSet<_> = copied.filter_map(|rest| rest.split(' ').next()).collect();
+    assert_eq!(built, copied);
+    assert!(!built.is_empty() && built.is_subset(&programs), "{built:?}");
+}
+
+#[test]
+fn no_image_is_built_from_what_git_ignores() {
+    let read = |name: &str| fs::read_to_string(repository().join(name)).unwrap();
+    let sent = read(".dockerignore");
+    let kept_back: BTreeSet<_> = sent.lines().collect();
+    for name in [".git", "target"] {
+        assert!(kept_back.contains(name), "{name}");
+    }
 }

@@ -85,6 +85,7 @@ async fn a_rehearsal_would_find_a_condition_that_does_not_compile() -> Result<()
 
 /// Both configurations of a rung, stored so that no request ever fulfils their conditions.
 async fn store(here: &Namespace, rung: Rung) -> Result<ValidatingWebhookConfiguration> {
+    lab::shared().await?.ensure_ours()?;
     let made = registration(&here.name, rung, service());
     let (mut mutating, mut validating) = (made.mutating(), made.validating());
     let nobody = MatchCondition {
@@ -108,7 +109,7 @@ async fn store(here: &Namespace, rung: Rung) -> Result<ValidatingWebhookConfigur
     Ok(api.create(&params, &validating).await?)
 }
 
-/// Removes both; in a lab they would do no harm, in a cluster of others they would stay.
+/// Removes both, so that no later request has to be held against them.
 async fn remove(here: &Namespace) -> Result<()> {
     let both = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
     let said = here.kubectl.run(&["delete", both, &here.name]).await?;
@@ -167,6 +168,7 @@ async fn shows(registry: &Registry, wanted: &[&str]) -> Result<String> {
 
 #[tokio::test]
 async fn a_registration_of_its_own_rung_is_found_to_be_as_it_should() -> Result<()> {
+    support::own_lab!();
     let here = namespace("registered").await?;
     store(&here, Rung::FailLabelled).await?;
     let expected = (here.name.clone(), Rung::FailLabelled);
@@ -183,6 +185,7 @@ async fn a_registration_of_its_own_rung_is_found_to_be_as_it_should() -> Result<
 
 #[tokio::test]
 async fn a_registration_of_another_rung_is_counted_and_told_in_an_event() -> Result<()> {
+    support::own_lab!();
     let here = namespace("drifted").await?;
     let stored = store(&here, Rung::Fail).await?;
     let expected = (here.name.clone(), Rung::Audit);

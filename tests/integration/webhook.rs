@@ -9,3 +9,4 @@ mod hook;
 mod hostile;
 mod lookup;
 mod quiet;
+mod rollout;

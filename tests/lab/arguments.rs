@@ -16,7 +16,8 @@ const ENVIRONMENT: &str = "\
 Environment:
   LAB_CACHE                   folder of built programs (default $XDG_CACHE_HOME/agents-lab or ~/.cache/agents-lab)
   LAB_STATE                   folder of running labs (default $XDG_RUNTIME_DIR/agents-lab or /tmp/agents-lab-<uid>)
-  KUBEBUILDER_ASSETS          folder with etcd, kube-apiserver and kubectl to use instead of building them
+  KUBEBUILDER_ASSETS          folder with kube-apiserver, kube-controller-manager, kubectl and etcd to use instead of
+                              building them; what is not in it is built
   LAB_REUSE=NAME              tests use this running lab instead of starting one
   LAB_USE_EXISTING_CLUSTER=1  tests use the cluster of KUBECONFIG, in namespaces of their own; `up` starts nothing
   LAB_REQUIRE_TIER2=1         a test that needs pods fails where none can run, instead of being left out";
@@ -30,6 +31,9 @@ pub(crate) enum Command {
         /// Name of the lab
         #[arg(long, default_value = "tour")]
         name: LabName,
+        /// 1: our programs as processes; 2: as pods, where that is possible
+        #[arg(long, value_enum, default_value = "2")]
+        tier: TierWord,
     },
     /// Stop a lab and remove every trace of it, also after a crash
     Down {

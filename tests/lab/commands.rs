@@ -40,7 +40,7 @@ pub(crate) async fn run(command: Command) -> Result<()> {
     match command {
         Command::Up(up) if up.detach && !lab::use_existing_cluster() => detach(&up).await,
         Command::Up(up) => start(up).await,
-        Command::Tour { name } => tour::tour(&name).await,
+        Command::Tour { name, tier } => tour::tour(&name, tier.into()).await,
         Command::Down { lab, all } => stop(lab, all).await,
         Command::Status { json } => status(json),
         Command::Logs { lab, part, follow } => logs(&lab.name, part.as_deref(), follow).await,
@@ -106,7 +106,7 @@ async fn stop(lab: Named, all: bool) -> Result<()> {
 async fn build_tools(wanted: &[String]) -> Result<()> {
     let report = Report::start();
     let names = if wanted.is_empty() {
-        node::usable_programs(report).await?
+        tools::of_tier(node::usable_tier(report).await?)
     } else {
         tools::expand(wanted)?
     };

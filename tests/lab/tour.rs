@@ -6,6 +6,7 @@ mod admission;
 mod pods;
 mod processes;
 
+use agents::api::contract::path;
 use anyhow::{Context, Result};
 use std::{env, net::SocketAddr};
 use support::{
@@ -15,7 +16,7 @@ use support::{
         relay::Relay,
         report::{Report, spoken},
         state::{LabName, Tier},
-        tools::build,
+        tools::{self, build},
     },
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,12 +45,12 @@ struct Programs {
 }
 
 /// Shows everything until someone presses Ctrl-C.
-pub(crate) async fn tour(name: &LabName) -> Result<()> {
+pub(crate) async fn tour(name: &LabName, wanted: Tier) -> Result<()> {
     let report = Report::start();
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let shown = async {
-        let stage = set_up(name, report).await?;
+        let stage = set_up(name, wanted, report).await?;
         println!("{}", guide(name, &stage)?);
         std::future::pending::<Result<()>>().await
     };
@@ -68,15 +69,19 @@ struct Stage {
     refusal: String,
 }
 
-async fn set_up(name: &LabName, report: Report) -> Result<Stage> {
+async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
     report.line("building Kubernetes and our programs where needed; the first time takes a while");
-    let wanted = node::usable_programs(report).await?;
-    let (_, own) = tokio::try_join!(
-        build::programs(&wanted, report),
-        image::build_static(report)
-    )?;
+    let tier = possible(wanted, report).await?;
+    let parts = tools::of_tier(tier);
+    let own = async {
+        match tier {
+            Tier::Node => image::build_static(report).await,
+            Tier::ControlPlane => image::build_local(report).await,
+        }
+    };
+    let (_, own) = tokio::try_join!(build::programs(&parts, report), own)?;
     let clock = Report::start();
-    let lab = Lab::start(name, Tier::Node).await?;
+    let lab = Lab::start(name, tier).await?;
     crds::install(&lab).await?;
     report.line("the 19 kinds are installed");
     let has_node = lab.record().is_some_and(|record| record.node.is_some());
@@ -102,6 +107,20 @@ async fn set_up(name: &LabName, report: Report) -> Result<Stage> {
         programs,
         refusal,
     })
+}
+
+/// The wanted tier or the one below: pods need a node, and images to run from.
+async fn possible(wanted: Tier, report: Report) -> Result<Tier> {
+    if wanted == Tier::ControlPlane {
+        return Ok(wanted);
+    }
+    if let Some(reason) = image::static_obstacle().await? {
+        report.line(format!(
+            "{reason}; tier 1 is started, with our programs as processes"
+        ));
+        return Ok(Tier::ControlPlane);
+    }
+    node::usable_tier(report).await
 }
 
 async fn create_namespace(lab: &Lab) -> Result<()> {
@@ -151,7 +170,10 @@ The programs answer at
     );
     for Up { name, admin, .. } in &stage.programs {
         text.push_str(&format!(
-            "  http://{admin}/metrics  {name}; also /livez and /readyz?verbose\n"
+            "  http://{admin}{}  {name}; also {} and {}?verbose\n",
+            path::METRICS,
+            path::LIVEZ,
+            path::READYZ
         ));
     }
     let program = env::current_exe()?;

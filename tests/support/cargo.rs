@@ -1,7 +1,7 @@
-//! Runs cargo on this workspace from within a program that cargo itself started.
+//! Cargo on this workspace, from within a program that cargo itself started.
 
 use crate::fixtures::repository;
-use std::{env, process::Command};
+use std::{env, path::PathBuf, process::Command};
 
 /// `cargo` in the workspace, as a person would start it.
 pub fn command() -> Command {
@@ -16,4 +16,10 @@ pub fn command() -> Command {
         }
     }
     command
+}
+
+/// Where cargo puts what it builds.
+pub fn target_folder() -> PathBuf {
+    let set = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
+    set.map_or_else(|| repository().join("target"), PathBuf::from)
 }

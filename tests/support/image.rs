@@ -5,7 +5,7 @@
 mod archive;
 mod programs;
 
-pub use programs::{StaticPrograms, build_static};
+pub use programs::{OwnPrograms, build_local, build_static, static_obstacle};
 
 use anyhow::{Context, Result};
 use std::{
@@ -35,19 +35,6 @@ impl Image {
             entrypoint: vec![inside.clone()],
             files: vec![(inside, program.to_owned())],
         })
-    }
-
-    /// Adds arguments that every container of the image starts with.
-    pub fn with_arguments<I: IntoIterator<Item: Into<String>>>(mut self, arguments: I) -> Self {
-        self.entrypoint
-            .extend(arguments.into_iter().map(Into::into));
-        self
-    }
-
-    /// Adds a file of this machine under an absolute path of the image.
-    pub fn with_file(mut self, inside: &str, outside: &Path) -> Self {
-        self.files.push((inside.to_owned(), outside.to_owned()));
-        self
     }
 
     /// The name to use in a pod.

@@ -69,6 +69,14 @@ impl Lab {
         self.record.is_none()
     }
 
+    /// Refuses where the cluster is not ours; to be asked before anything is changed outside a namespace.
+    pub fn ensure_ours(&self) -> Result<()> {
+        if self.is_foreign() {
+            bail!("tests change nothing in an existing cluster but in their own namespaces");
+        }
+        Ok(())
+    }
+
     /// What is written down about the lab; nothing for an existing cluster.
     pub fn record(&self) -> Option<&Record> {
         self.record.as_ref()
@@ -96,6 +104,12 @@ impl Lab {
             ),
             None => bail!("there is no lab `{name}`; start it with `lab up --name {name}`"),
         }
+    }
+
+    /// What the API server wrote down about writes; none for a cluster that is not ours.
+    pub fn audit_log(&self) -> Option<PathBuf> {
+        self.record.as_ref()?;
+        Some(control_plane::audit_log(self.kubeconfig.parent()?))
     }
 
     /// Variables with which a command reaches the lab, and keeps what it remembers of it in the lab's own folder.
@@ -193,6 +207,19 @@ pub async fn node(test: &str) -> Result<Option<&'static Lab>> {
     }
 }
 
+/// The shared control plane if it is ours; in an existing cluster the test is noted as left out and shall return. Call
+/// it through [`crate::own_lab!`], which knows the test's name.
+pub async fn own(test: &str) -> Result<Option<&'static Lab>> {
+    const REASON: &str =
+        "it changes more than its own namespace, which nothing does in an existing cluster";
+    let lab = shared().await?;
+    if lab.is_foreign() {
+        left_out::note(&left_out::test_name(test), REASON)?;
+        return Ok(None);
+    }
+    Ok(Some(lab))
+}
+
 /// A lab with a node, or the reason why there is none.
 async fn start_node() -> Result<Result<Lab, String>> {
     if use_existing_cluster() {
@@ -233,7 +260,7 @@ async fn existing() -> Result<Lab> {
         .context("LAB_USE_EXISTING_CLUSTER=1 needs KUBECONFIG to say which cluster")?;
     Ok(Lab {
         kubeconfig: kubeconfig.into(),
-        kubectl: kubectl_program().await?,
+        kubectl: tools::build::kubectl_of_person().await?,
         record: None,
         _held: None,
     })
@@ -255,6 +282,19 @@ macro_rules! node_lab {
     () => {{
         fn here() {}
         match $crate::lab::node(::std::any::type_name_of_val(&here)).await? {
+            Some(lab) => lab,
+            None => return Ok(()),
+        }
+    }};
+}
+
+/// The shared control plane for the calling test, which changes more in it than its own namespace; the test returns,
+/// noted as left out, in an existing cluster.
+#[macro_export]
+macro_rules! own_lab {
+    () => {{
+        fn here() {}
+        match $crate::lab::own(::std::any::type_name_of_val(&here)).await? {
             Some(lab) => lab,
             None => return Ok(()),
         }

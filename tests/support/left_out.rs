@@ -1,8 +1,9 @@
 //! Tests that could not run here: named, counted, and compared with an agreed list, so that none is lost in silence.
 //!
-//! `tests/left-out.txt` holds the agreed names, one per line; lines that begin with `#` are comments.
+//! `tests/left-out.txt` holds the agreed names, one per line; lines that begin with `#` are comments, and one that ends
+//! in `::` agrees to a whole module, where an existing cluster is used.
 
-use crate::fixtures::repository;
+use crate::{cargo, lab};
 use anyhow::{Context, Result, bail};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +14,7 @@ use std::{
 
 /// Where the names of left-out tests are collected.
 pub fn file() -> PathBuf {
-    repository().join("target/left-out-tests.txt")
+    cargo::target_folder().join("left-out-tests.txt")
 }
 
 /// Notes that a test was left out, and why.
@@ -45,7 +46,7 @@ pub fn summary() -> Result<()> {
         other => other?,
     };
     let agreed = include_str!("../left-out.txt");
-    let (left_out, surprising) = compare(&noted, agreed);
+    let (left_out, surprising) = compare(&noted, agreed, lab::use_existing_cluster());
     for (test, reason) in &left_out {
         println!("left out: {test}: {reason}");
     }
@@ -58,7 +59,11 @@ pub fn summary() -> Result<()> {
 }
 
 /// The left-out tests with their reasons, and those of them that are not agreed.
-fn compare<'a>(noted: &'a str, agreed: &str) -> (BTreeMap<&'a str, &'a str>, BTreeSet<&'a str>) {
+fn compare<'a>(
+    noted: &'a str,
+    agreed: &str,
+    existing_cluster: bool,
+) -> (BTreeMap<&'a str, &'a str>, BTreeSet<&'a str>) {
     let left_out: BTreeMap<_, _> = noted
         .lines()
         .filter_map(|line| line.split_once('\t'))
@@ -68,10 +73,14 @@ fn compare<'a>(noted: &'a str, agreed: &str) -> (BTreeMap<&'a str, &'a str>, BTr
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
+    let in_agreed_module = |test: &str| {
+        let mut lines = agreed.iter();
+        existing_cluster && lines.any(|line| line.ends_with("::") && test.starts_with(line))
+    };
     let surprising = left_out
         .keys()
         .copied()
-        .filter(|test| !agreed.contains(test))
+        .filter(|test| !agreed.contains(test) && !in_agreed_module(test))
         .collect();
     (left_out, surprising)
 }
@@ -92,9 +101,17 @@ mod tests {
         let (left_out, surprising) = compare(
             "a::b\tno root\nc\tno root\na::b\tno root\n",
             "# why\n\na::b\nd\n",
+            false,
         );
         assert_eq!(left_out, [("a::b", "no root"), ("c", "no root")].into());
         assert_eq!(surprising, ["c"].into());
+    }
+
+    #[test]
+    fn a_whole_module_is_agreed_only_where_an_existing_cluster_is_used() {
+        let surprising = |existing| compare("a::b\tno\naa::b\tno\n", "a::\n", existing).1;
+        assert_eq!(surprising(true), ["aa::b"].into());
+        assert_eq!(surprising(false), ["a::b", "aa::b"].into());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Everything the integration tests and the lab share: a real Kubernetes, waits, captures and runners.
 
+pub mod builders;
 pub mod cargo;
 pub mod cluster;
 pub mod crds;

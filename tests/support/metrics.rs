@@ -3,6 +3,7 @@
 //! Reads the Prometheus text format and OpenMetrics; keeps values, types and help, not timestamps and exemplars.
 
 use crate::http;
+use agents::api::contract::path;
 use anyhow::{Context, Result, bail};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -50,7 +51,7 @@ pub struct Page {
 impl Page {
     /// Gets `/metrics` from `host:port`.
     pub async fn scrape(authority: &str) -> Result<Self> {
-        http::get(authority, "/metrics").await?.parse()
+        http::get(authority, path::METRICS).await?.parse()
     }
 
     /// The value of one series.

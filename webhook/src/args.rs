@@ -16,6 +16,24 @@ use crate::decide::Stance;
 use crate::own::Own;
 use crate::{lookup, policy};
 
+/// The variables that only this program reads.
+pub mod variable {
+    /// Where reviews are answered.
+    pub const LISTEN: &str = "AGENTS_WEBHOOK_LISTEN";
+    /// Connections that may be open.
+    pub const CONNECTIONS: &str = "AGENTS_WEBHOOK_CONNECTIONS";
+    /// Reviews that may be in flight.
+    pub const REVIEWS: &str = "AGENTS_WEBHOOK_REVIEWS";
+    /// Whether there is a cluster.
+    pub const LOOKUP: &str = "AGENTS_WEBHOOK_LOOKUP";
+    /// Name of our webhook configurations.
+    pub const CONFIGURATION_NAME: &str = "AGENTS_WEBHOOK_CONFIGURATION_NAME";
+    /// How far the webhook has been rolled out.
+    pub const RUNG: &str = "AGENTS_WEBHOOK_RUNG";
+    /// Who restores statuses from a backup.
+    pub const RESTORE_USERS: &str = "AGENTS_WEBHOOK_RESTORE_USERS";
+}
+
 /// Flags of the program.
 pub type Args = Flags<Config>;
 
@@ -81,15 +99,12 @@ impl Settings for Config {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         reader.heading("Admission");
         let listen = reader.value(
-            Setting::new(
-                "AGENTS_WEBHOOK_LISTEN",
-                "Where reviews are answered, over TLS",
-            )
-            .or(any_address(port::WEBHOOK)),
+            Setting::new(variable::LISTEN, "Where reviews are answered, over TLS")
+                .or(any_address(port::WEBHOOK)),
         );
         let connections = reader.value(
             Setting::new(
-                "AGENTS_WEBHOOK_CONNECTIONS",
+                variable::CONNECTIONS,
                 "Connections that may be open at once",
             )
             .or("1024")
@@ -97,7 +112,7 @@ impl Settings for Config {
         );
         let reviews = reader.value(
             Setting::new(
-                "AGENTS_WEBHOOK_REVIEWS",
+                variable::REVIEWS,
                 "Reviews that may be in flight at once; more are turned away at once",
             )
             .or("512")
@@ -105,7 +120,7 @@ impl Settings for Config {
         );
         let cluster = reader.value(
             Setting::new(
-                "AGENTS_WEBHOOK_LOOKUP",
+                variable::LOOKUP,
                 "`follow` keeps a copy of the objects that decisions look up; `off` runs without a cluster, for benchmarks",
             )
             .or("follow"),
@@ -113,7 +128,7 @@ impl Settings for Config {
         let stance = read_stance(reader);
         let registration = reader.value(
             Setting::<String>::new(
-                "AGENTS_WEBHOOK_CONFIGURATION_NAME",
+                variable::CONFIGURATION_NAME,
                 "Name of our webhook configurations in the cluster, which are looked at now and then",
             )
             .or(DEFAULT_NAME),
@@ -151,14 +166,14 @@ impl Settings for Config {
 fn read_stance(reader: &mut Reader<'_>) -> Result<Stance, Invalid> {
     let rung = reader.value(
         Setting::<RungSetting>::new(
-            "AGENTS_WEBHOOK_RUNG",
+            variable::RUNG,
             "How far the webhook has been rolled out: audit, warn, deny, fail-labelled or fail",
         )
         .or(Rung::default().as_str()),
     );
     let restorers = reader.value(
         Setting::<Vec<String>>::new(
-            "AGENTS_WEBHOOK_RESTORE_USERS",
+            variable::RESTORE_USERS,
             "Users and groups who restore statuses from a backup; the status contract does not bind them",
         )
         .or("[]"),

@@ -13,12 +13,11 @@ mod trace;
 
 pub(crate) use job::goes_unrecorded;
 
-use agents::api::contract::user;
-use agents::api::policy::Mode;
+use agents::api::policy::{Mode, Policy};
 use agents::api::rung::Rung;
 use jiff::Timestamp;
 
-use crate::decision::{Decision, Rule};
+use crate::decision::{Decision, Finding, Rule, differences};
 use crate::lookup::Lookup;
 use crate::policy::InForce;
 use crate::review::Request;
@@ -79,6 +78,28 @@ pub fn decide(subject: &Subject<'_>, context: &Context<'_>) -> Decision {
     decision
 }
 
+/// Notes what the policy in force finds, and what a candidate would find instead.
+fn conclude(
+    subject: &Subject<'_>,
+    context: &Context<'_>,
+    judge: impl Fn(&Policy) -> Vec<Finding>,
+    decision: &mut Decision,
+) {
+    let InForce { active, candidate } = context.in_force;
+    let found = judge(&active.policy);
+    let instead = candidate.as_ref();
+    let instead = instead.map(|candidate| differences(&found, &judge(&candidate.policy)));
+    let capped = found.into_iter().map(|finding| Finding {
+        mode: context.stance.cap(finding.mode),
+        ..finding
+    });
+    decision.findings.extend(capped);
+    // Counted once per request: where it ends, or where nobody is asked after us.
+    if !subject.door.mutates() || decision.is_refusal() {
+        decision.differences = instead.unwrap_or_default();
+    }
+}
+
 /// Decides about a review that no rule is about: the configuration sends more than it should, which is no reason to
 /// stand in anyone's way.
 pub fn let_through(request: &Request<'_>) -> Decision {
@@ -89,10 +110,3 @@ pub fn let_through(request: &Request<'_>) -> Decision {
         quoted(&request.resource.resource),
     ))
 }
-
-/// Users of the cluster itself that no rule may hold up.
-const EXEMPT: [&str; 3] = [
-    user::GARBAGE_COLLECTOR,
-    user::NAMESPACE_CONTROLLER,
-    user::CONTROLLER_MANAGER,
-];

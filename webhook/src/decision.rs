@@ -3,11 +3,13 @@
 //! `words` puts it into sentences, `reply` into the answer that the API server reads. Nothing here judges.
 
 mod reply;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub use reply::{Reply, Status};
+pub use shadow::{Difference, Direction, differences};
 pub use words::note;
 
 use agents::api::cause::Cause;
@@ -15,10 +17,8 @@ use agents::api::policy::{self, Mode};
 use agents::api::status::StatusRule;
 use json_patch::PatchOperation;
 
-use crate::policy::Difference;
-
 /// A rule that a review can break; each has a mode of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// The object is what its request says.
     Subject,
@@ -39,6 +39,14 @@ impl Rule {
         let policy = policy::Rule::ALL.iter().copied().map(Self::Policy);
         let status = StatusRule::ALL.iter().copied().map(Self::Status);
         own.into_iter().chain(policy).chain(status)
+    }
+
+    /// The rules that a policy has a say in, so that a candidate may decide otherwise.
+    pub fn governed() -> impl Iterator<Item = Self> {
+        Self::all().filter(|rule| match rule {
+            Self::Policy(_) | Self::Status(_) | Self::JobDelete => true,
+            Self::Subject | Self::Spec => false,
+        })
     }
 
     /// The word in metrics, audit annotations and logs.

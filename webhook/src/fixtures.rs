@@ -1,13 +1,21 @@
 //! Reviews as the API server writes them, and a webhook to send them to, for unit tests.
 
+use std::convert::Infallible;
+use std::future::pending;
+
+use agents::api::contract::label;
 use agents::api::kind::Kind;
 use agents::api::policy::Policy;
 use agents::api::rung::Rung;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::{Request, Response};
 use jiff::Timestamp;
 use json_patch::Patch;
+use kube::Client;
+use kube::client::Body;
 use serde_json::{Value, json};
+use tower::service_fn;
 
 use crate::decide::Stance;
 use crate::lookup::Lookup;
@@ -28,7 +36,7 @@ pub(crate) fn now() -> Timestamp {
 /// An object of a kind with this spec.
 pub(crate) fn object(kind: Kind, spec: Value) -> Value {
     json!({
-        "apiVersion": format!("{}/v1alpha1", kind.group()),
+        "apiVersion": kind.api_version(),
         "kind": kind.as_str(),
         "metadata": {"name": "demo", "namespace": "team"},
         "spec": spec,
@@ -52,9 +60,9 @@ pub(crate) fn job() -> Value {
         "kind": "Job",
         "metadata": {
             "name": "demo-1", "namespace": "team", "uid": "j-1",
-            "labels": {"agents.proompteng.ai/agent-run": "demo"},
+            "labels": {label::AGENT_RUN: "demo"},
             "ownerReferences": [{
-                "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "name": "demo", "uid": "u-1",
+                "apiVersion": Kind::AgentRun.api_version(), "kind": "AgentRun", "name": "demo", "uid": "u-1",
             }],
         },
         "spec": {"template": {}},
@@ -106,18 +114,34 @@ pub(crate) fn webhook(rung: Rung, policy: Value) -> Admission {
 
 /// The same, counted here.
 pub(crate) fn webhook_with(rung: Rung, policy: Value, metrics: Metrics) -> Admission {
-    let policy: Policy = serde_json::from_value(policy).unwrap();
+    trial(rung, policy, None, metrics)
+}
+
+/// The same, with a candidate policy beside the one in force.
+pub(crate) fn trial(
+    rung: Rung,
+    policy: Value,
+    candidate: Option<Value>,
+    metrics: Metrics,
+) -> Admission {
+    let read = |policy: Value| -> Policy { serde_json::from_value(policy).unwrap() };
     let stance = Stance {
         rung,
         restorers: vec![RESTORER.to_owned()],
     };
     Admission::new(
-        Policies::fixed(policy, None),
+        Policies::fixed(read(policy), candidate.map(read)),
         Lookup::empty(),
         stance,
         Side::default(),
         metrics,
     )
+}
+
+/// A cluster that takes every request and never answers.
+pub(crate) fn silent_cluster() -> Client {
+    let silent = |_: Request<Body>| pending::<Result<Response<Body>, Infallible>>();
+    Client::new(service_fn(silent), "team")
 }
 
 /// The response of a webhook to a review.

@@ -1,5 +1,6 @@
 //! The program put together: settings, cluster, policies, look-ups, server and tasks. Decides nothing.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
 use agents::api::rung::Rung;
 use agents::events::{self, Emitter, Regarding, Reporter};
+use agents::kit::config::Notes;
 use agents::kit::http::{HttpService, Limits, Server, Transport};
 use agents::kit::program::{Error, Program, listen_on};
 use agents::kit::telemetry::Identity;
@@ -23,6 +25,7 @@ use crate::certificate;
 use crate::lookup::{self, Lookup};
 use crate::metrics::Metrics;
 use crate::notices::Notices;
+use crate::own::Own;
 use crate::policy::{self, Herald};
 use crate::registration::{self, Warden};
 use crate::service::{Admission, Room, Side, service};
@@ -40,6 +43,11 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
         return Ok(());
     };
+    assemble(config, notes).await?.run().await
+}
+
+/// The program with all its tasks.
+async fn assemble(config: Config, notes: Notes) -> Result<Program, Error> {
     let Config {
         common,
         listen,
@@ -55,43 +63,99 @@ pub async fn run(args: Args) -> Result<(), Error> {
         tls,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
-    let reporter = Reporter::new(reporter::WEBHOOK, &instance);
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let mut policies = load(&mut program, policy)?;
     let listener = listen_on("admission", listen).await?;
-    let gate = program.readiness.gate("certificate");
-    let source = tls::Source::new(tls, gate, tls::Metrics::register(program.metrics()))
-        .seen_on(listener.local_addr().unwrap_or(listen));
-    let (lookup, side) = match cluster {
+    let port = listener.local_addr().unwrap_or(listen);
+    let source = certificates(&mut program, tls, port);
+    let ties = match cluster {
         Cluster::Follow => {
-            let client = connect().await?;
-            let lookup = follow(&mut program, client.clone(), &lookup);
-            let emitter = tell(&mut program, client.clone(), events, reporter);
-            let own = own.regarding(&instance, client.default_namespace());
-            policies = policies.told_by(Herald::new(emitter.clone(), own.clone()));
-            tell_of_certificate(&mut program, source.notices(), emitter.clone(), own);
-            let expected = (registration, stance.rung);
-            watch_registration(&mut program, client.clone(), expected, emitter.clone());
-            (lookup, attach(&mut program, client, emitter))
+            let settings = ClusterSettings {
+                instance,
+                lookup,
+                own,
+                events,
+                registration: (registration, stance.rung),
+            };
+            tie(&mut program, connect().await?, settings, &source)
         }
-        Cluster::Off => {
-            tracing::warn!("Running without a cluster: nothing is looked up, no Event is written");
-            (Lookup::empty(), Side::default())
-        }
+        Cluster::Off => Ties::none(),
     };
+    if let Some(herald) = ties.herald {
+        policies = policies.told_by(herald);
+    }
     let metrics = Metrics::register(program.metrics());
-    let admission = Admission::new(policies.policies(), lookup, stance, side, metrics);
+    let policy = policies.policies();
+    let admission = Admission::new(policy, ties.lookup, stance, ties.side, metrics);
     program.tasks.support("policy", |shutdown| {
         policies.run(shutdown).map_err(Into::into)
     });
-    serve(
-        &mut program,
-        listener,
-        source,
-        connections,
-        service(Arc::new(admission), Room::new(reviews)),
-    );
-    program.run().await
+    let service = service(Arc::new(admission), Room::new(reviews));
+    serve(&mut program, listener, source, connections, service);
+    Ok(program)
+}
+
+/// What the cluster is used for, where there is one.
+#[derive(Default)]
+struct Ties {
+    lookup: Lookup,
+    side: Side,
+    herald: Option<Herald>,
+}
+
+impl Ties {
+    fn none() -> Self {
+        tracing::warn!("Running without a cluster: nothing is looked up, no Event is written");
+        Self::default()
+    }
+}
+
+/// The settings that matter only where there is a cluster.
+struct ClusterSettings {
+    instance: String,
+    lookup: lookup::Settings,
+    own: Own,
+    events: events::Settings,
+    /// Name of our configurations, and the rung that they should be those of.
+    registration: (String, Rung),
+}
+
+/// Starts all that reads from the cluster and writes to it.
+fn tie(
+    program: &mut Program,
+    client: Client,
+    settings: ClusterSettings,
+    source: &tls::Source,
+) -> Ties {
+    let ClusterSettings {
+        instance,
+        lookup,
+        own,
+        events,
+        registration,
+    } = settings;
+    let lookup = follow(program, client.clone(), &lookup);
+    let reporter = Reporter::new(reporter::WEBHOOK, &instance);
+    let emitter = tell(program, client.clone(), events, reporter);
+    let own = own.regarding(&instance, client.default_namespace());
+    let herald = Herald::new(emitter.clone(), own.clone());
+    tell_of_certificate(program, source.notices(), emitter.clone(), own);
+    watch_registration(program, client.clone(), registration, emitter.clone());
+    Ties {
+        lookup,
+        side: attach(program, client, emitter),
+        herald: Some(herald),
+    }
+}
+
+/// The certificates for the port; they count once the port is seen to show them.
+fn certificates(program: &mut Program, options: tls::Options, port: SocketAddr) -> tls::Source {
+    let gate = program.readiness.gate("certificate");
+    let metrics = tls::Metrics::register(program.metrics());
+    tls::Source::new(options, gate, metrics)
+        // All that API servers speak to webhooks; more would only be more to attack.
+        .speaking(tls::Protocols::Http1)
+        .seen_on(port)
 }
 
 /// The port, and the task that keeps its certificate up to date.

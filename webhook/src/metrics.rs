@@ -19,8 +19,7 @@ use labels::{
 };
 pub use labels::{Outcome, Phase};
 
-use crate::decision::{Decision, Rule};
-use crate::policy::{Difference, Direction};
+use crate::decision::{Decision, Difference, Direction, Rule};
 use crate::refusal::Refusal;
 use crate::subject::{Door, Operation, Subject, Target};
 
@@ -133,7 +132,7 @@ impl Metrics {
         );
         registry.register(
             "panics",
-            "Reviews that hit a fault in the webhook itself and were answered with 500",
+            "Panics while a review was being answered; it got a 500, as with every fault of the webhook itself",
             panics.clone(),
         );
         metrics.start_at_zero();
@@ -180,7 +179,7 @@ impl Metrics {
         }
         for Difference { rule, direction } in &decision.differences {
             let labels = DifferenceLabels {
-                rule: rule.as_str(),
+                rule: *rule,
                 direction: *direction,
             };
             self.differences.get_or_create(&labels).inc();
@@ -212,8 +211,8 @@ impl Metrics {
         match refusal {
             Refusal::Shed => self.shed.inc(),
             Refusal::Late => self.late.inc(),
-            Refusal::Failed => self.panics.inc(),
-            Refusal::UnknownPath
+            Refusal::Failed
+            | Refusal::UnknownPath
             | Refusal::WrongMethod
             | Refusal::WrongType
             | Refusal::TooLarge { .. }
@@ -223,6 +222,11 @@ impl Metrics {
         if let Some(door) = door {
             self.answered(door, Outcome::Refused);
         }
+    }
+
+    /// Counts a panic. What became of the review is counted where it is answered.
+    pub fn panicked(&self) {
+        self.panics.inc();
     }
 
     fn answered(&self, door: Door, outcome: Outcome) {

@@ -5,6 +5,7 @@
 use agents::api::cause;
 use agents::api::policy::Mode;
 use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
+use sha2::{Digest, Sha256};
 
 use crate::decision::{Decision, Finding, Rule, note};
 use crate::subject::{Subject, Target};
@@ -30,9 +31,22 @@ impl Notices {
             return;
         };
         let note = Note::new(note(decision.refusing()));
-        let occurrence = Occurrence::new(regarding(subject), reason(decision), note);
+        // What is refused has no generation of its own; which faults it has takes that place.
+        let regarding = regarding(subject).at_generation(edition(decision));
+        let occurrence = Occurrence::new(regarding, reason(decision), note);
         emitter.emit(Effect::of_request(subject.dry_run()), occurrence);
     }
+}
+
+/// Tells one set of faults from another. An Event keeps the words of its first time, so only refusals for the same faults
+/// may be counted in it; the same number on every replica.
+fn edition(decision: &Decision) -> i64 {
+    let mut hash = Sha256::new();
+    for cause in decision.refusing() {
+        hash.update(format!("{} {}\n", cause.field, cause.reason));
+    }
+    let first = hash.finalize().first_chunk().copied();
+    i64::from_be_bytes(first.unwrap_or_default())
 }
 
 /// The object as far as it exists: a refused one may not.
@@ -141,5 +155,25 @@ mod tests {
             }
             assert_eq!(reason(&decision), expected);
         }
+    }
+
+    #[test]
+    fn other_faults_are_another_event_and_the_same_ones_are_not() {
+        let refusal = |field: &'static str, reason, message: &str| {
+            let mut decision = Decision::default();
+            let cause = Cause::new(&Path::root(field), reason, message);
+            decision.find(Rule::Spec, Mode::Enforce, Some(cause));
+            edition(&decision)
+        };
+        let first = refusal("spec", cause::Reason::Required, "is missing");
+        assert_eq!(
+            first,
+            refusal("spec", cause::Reason::Required, "in other words")
+        );
+        assert_ne!(
+            first,
+            refusal("status", cause::Reason::Required, "is missing")
+        );
+        assert_ne!(first, refusal("spec", cause::Reason::TooLong, "is missing"));
     }
 }

@@ -7,7 +7,6 @@
 mod herald;
 mod metrics;
 mod settings;
-mod shadow;
 mod source;
 
 use std::sync::Arc;
@@ -19,7 +18,6 @@ use sha2::{Digest, Sha256};
 pub use herald::Herald;
 pub use metrics::Metrics;
 pub use settings::{Modes, Overrides, Settings};
-pub use shadow::{Difference, Direction, differences};
 pub use source::{Refused, Source};
 
 /// Hexadecimal digits of a hash; enough to tell policies apart, short enough for an annotation.

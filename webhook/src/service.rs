@@ -5,6 +5,7 @@
 
 mod answer;
 mod budget;
+mod claim;
 mod sampler;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod work;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agents::kit::http::{BodyError, BoxError, HttpService, TextBody, read_body, traced};
 use bytes::Bytes;
@@ -24,8 +26,9 @@ use tower::ServiceBuilder;
 pub use answer::{Admission, Answer, Side};
 use budget::Budget;
 pub use work::Room;
+use work::{Place, is_small};
 
-use crate::metrics::Phase;
+use crate::metrics::{Metrics, Phase};
 use crate::refusal::Refusal;
 use crate::subject::Door;
 
@@ -82,28 +85,60 @@ where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let refuse = |refusal: &Refusal| admission.refuse(Some(door), "", refusal);
+    let _in_flight = admission.metrics().begin();
+    match receive(admission.metrics(), room, budget, body).await {
+        Ok((place, body)) => place.work(admission, door, budget, body).await,
+        Err(refusal) => admission.refuse(Some(door), "", &refusal),
+    }
+}
+
+/// The body, and a place to work on it. A small body is read first, so that slow senders hold no place; a large one may
+/// come only where there is a place for it, or it would fill the memory.
+async fn receive<B>(
+    metrics: &Metrics,
+    room: &Room,
+    budget: Budget,
+    body: B,
+) -> Result<(Place, Bytes), Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
     let limit = BODY_LIMIT;
     if usize::try_from(body.size_hint().lower()).is_ok_and(|declared| declared > limit) {
-        return refuse(&Refusal::TooLarge { limit });
+        return Err(Refusal::TooLarge { limit });
     }
-    let _in_flight = admission.metrics().begin();
+    if is_small(&body) {
+        let body = read(metrics, budget, body).await?;
+        let place = room.enter().ok_or(Refusal::Shed)?;
+        metrics.took(Phase::Queue, Duration::ZERO);
+        return Ok((place, body));
+    }
     let started = Instant::now();
-    let place = match timeout_at(budget.deadline, room.enter(&body)).await {
-        Ok(Some(place)) => place,
-        Ok(None) => return refuse(&Refusal::Shed),
-        Err(_) => return refuse(&Refusal::Late),
+    let place = match timeout_at(budget.deadline, room.enter_large()).await {
+        Ok(place) => place.ok_or(Refusal::Shed)?,
+        Err(_) => return Err(Refusal::Late),
     };
-    let entered = Instant::now();
-    admission.metrics().took(Phase::Queue, entered - started);
-    let body = match timeout_at(budget.deadline, read_body(body, BODY_LIMIT)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(BodyError::TooLarge { limit })) => return refuse(&Refusal::TooLarge { limit }),
-        Ok(Err(BodyError::Broken(_))) => return refuse(&Refusal::Broken),
-        Err(_) => return refuse(&Refusal::Late),
-    };
-    admission.metrics().took(Phase::Read, entered.elapsed());
-    place.work(admission, door, budget, body).await
+    metrics.took(Phase::Queue, started.elapsed());
+    let body = read(metrics, budget, body).await?;
+    Ok((place, body))
+}
+
+async fn read<B>(metrics: &Metrics, budget: Budget, body: B) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let started = Instant::now();
+    match timeout_at(budget.reading(started), read_body(body, BODY_LIMIT)).await {
+        Ok(Ok(body)) => {
+            metrics.took(Phase::Read, started.elapsed());
+            Ok(body)
+        }
+        Ok(Err(BodyError::TooLarge { limit })) => Err(Refusal::TooLarge { limit }),
+        Ok(Err(BodyError::Broken(_))) => Err(Refusal::Broken),
+        Err(_) => Err(Refusal::Late),
+    }
 }
 
 /// Whether the body is declared as JSON. Checked before a byte of it is read.

@@ -81,6 +81,11 @@ pub enum Segment {
 }
 
 impl FieldPath {
+    /// The part of the object that this place is in, e.g. `spec`.
+    pub fn root(&self) -> Self {
+        self.segments.first().cloned().into_iter().collect()
+    }
+
     /// The value at this place, if the object has one there.
     pub fn find<'v>(&self, object: &'v Value) -> Option<&'v Value> {
         self.segments

@@ -178,6 +178,8 @@ closed_words! {
         StartedAtChanged,
         /// S3: `startedAt` was set on a run that has not started.
         StartedAtTooEarly,
+        /// S3: a run that has started has no `startedAt`.
+        StartedAtMissing,
         /// S4: `finishedAt` was changed or taken away.
         FinishedAtChanged,
         /// S4: `finishedAt` was set on a run that has not ended.

@@ -183,15 +183,15 @@ fn each_fault_says_what_would_be_right() {
     for (more, expected) in [
         (
             json!({"runtime": {"type": "workfow"}}),
-            r#"spec.runtime.type NotSupported: "workfow" is not known; did you mean "workflow"? allowed: "workflow", "job", "temporal", "custom""#,
+            r#"spec.runtime.type NotSupported: "workfow" is not known; did you mean "workflow"? allowed: "workflow", "job", "custom""#,
         ),
         (
             json!({"runtime": {"type": 3}}),
-            r#"spec.runtime.type TypeMismatch: is a number; write one of "workflow", "job", "temporal", "custom""#,
+            r#"spec.runtime.type TypeMismatch: is a number; write one of "workflow", "job", "custom""#,
         ),
         (
             json!({"runtime": {}}),
-            r#"spec.runtime.type Required: is missing; write one of "workflow", "job", "temporal", "custom" (Which sort of runtime)"#,
+            r#"spec.runtime.type Required: is missing; write one of "workflow", "job", "custom" (Which sort of runtime)"#,
         ),
         (
             json!({"agentRef": null}),

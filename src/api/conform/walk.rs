@@ -5,6 +5,7 @@ use serde_json::{Map, Number, Value};
 use super::node::{Fields, List, Node, Range, Shape, Text};
 use super::rules;
 use crate::api::cause::{Causes, Path, Reason, listed, not_one_of, quoted};
+use crate::api::kinds::agents::agent_run::UNBUILT_RUNTIMES;
 
 impl Node {
     /// Notes what is wrong with a value. What is as it was in `old` is forgiven, as the API server forgives it.
@@ -108,8 +109,8 @@ impl List {
 
     /// The entry that this one was before. Only entries with a key can be followed.
     fn same_entry<'v>(&self, old: &'v Value, entry: &Value) -> Option<&'v Value> {
-        let mut entries = old.as_array()?.iter().filter(|_| !self.keys.is_empty());
-        entries.find(|other| self.same_keys(other, entry))
+        let mut entries = old.as_array()?.iter().take(MOST_COMPARED);
+        entries.find(|other| !self.keys.is_empty() && self.same_keys(other, entry))
     }
 
     fn same_keys(&self, one: &Value, other: &Value) -> bool {
@@ -145,6 +146,10 @@ impl Text {
             return;
         }
         self.check_length(causes, at, given);
+        let is_empty = given.is_empty() && self.least.is_some_and(|least| least > 0);
+        if is_empty {
+            return; // that it is missing says all; nobody asks for the form of nothing
+        }
         if let Some(pattern) = self.pattern.as_ref().filter(|it| !it.is_match(given)) {
             let message = format!(
                 "{} does not have the right form; it must match {}",
@@ -175,9 +180,12 @@ impl Text {
         }
     }
 
-    /// The allowed words.
+    /// The allowed words, but for those that are refused elsewhere: nobody should be led there.
     pub(super) fn known(&self) -> Vec<&str> {
-        self.words.iter().map(String::as_str).collect()
+        let words = self.words.iter().map(String::as_str);
+        words
+            .filter(|word| !UNBUILT_RUNTIMES.contains(word))
+            .collect()
     }
 }
 
@@ -206,7 +214,7 @@ fn check_count(causes: &mut Causes, at: &Path<'_>, count: usize, most: Option<us
 }
 
 /// Whether a number is an integer to the API server: written as one, or a fraction of nothing that JSON keeps exactly.
-pub(super) fn is_whole(number: &Number) -> bool {
+pub(in crate::api) fn is_whole(number: &Number) -> bool {
     const EXACT: f64 = 9_007_199_254_740_991.0;
     number.is_i64()
         || number

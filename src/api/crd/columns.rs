@@ -1,39 +1,22 @@
 //! What `kubectl get` shows: what an object is doing, why, and since when.
 //!
-//! The columns that operators know come first and keep their names; reason, times and age are ours.
+//! The columns that operators know come first and keep their names; reason, times and age are ours. A run says when it
+//! started and ended, anything else since when it is ready or not.
 
 use crate::api::kind::Kind;
+use crate::api::phase;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceColumnDefinition as Column;
 
 /// The columns of a kind, from left to right.
 pub(super) fn of(kind: Kind) -> Vec<Column> {
     let mut columns = known(kind);
-    match kind {
-        Kind::AgentRun => {}
-        Kind::OrchestrationRun | Kind::ToolRun => {
-            columns.push(column(
-                "Reason",
-                "string",
-                &condition("Succeeded", "reason"),
-            ));
-            columns.extend(run_times());
-        }
-        Kind::Agent
-        | Kind::AgentProvider
-        | Kind::ImplementationSpec
-        | Kind::ImplementationSource
-        | Kind::VersionControlProvider
-        | Kind::Memory
-        | Kind::Orchestration
-        | Kind::Tool
-        | Kind::ApprovalPolicy
-        | Kind::Budget
-        | Kind::SecretBinding
-        | Kind::Signal
-        | Kind::SignalDelivery
-        | Kind::Schedule
-        | Kind::Artifact
-        | Kind::Workspace => columns.push(text("Reason", &condition("Ready", "reason"))),
+    if !phase::is_run(kind) {
+        columns.push(text("Reason", &condition("Ready", "reason")));
+        let flipped = condition("Ready", "lastTransitionTime");
+        columns.push(column("Since", "date", &flipped));
+    } else if kind != Kind::AgentRun {
+        columns.push(text("Reason", &condition("Succeeded", "reason")));
+        columns.extend(run_times());
     }
     columns.push(column("Age", "date", ".metadata.creationTimestamp"));
     columns

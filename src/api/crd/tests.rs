@@ -125,6 +125,21 @@ fn conditions_are_one_per_type() {
 }
 
 #[test]
+fn since_when_a_kind_is_ready_is_the_time_of_its_last_change() {
+    let since = columns::of(Kind::Agent)
+        .into_iter()
+        .find(|column| column.name == "Since");
+    let since = since.unwrap();
+    assert_eq!(
+        (since.type_.as_str(), since.json_path.as_str()),
+        (
+            "date",
+            r#".status.conditions[?(@.type=="Ready")].lastTransitionTime"#
+        )
+    );
+}
+
+#[test]
 fn every_kind_says_what_it_is_doing_why_and_since_when() {
     for kind in Kind::ALL {
         let names: Vec<_> = columns::of(kind)
@@ -133,6 +148,8 @@ fn every_kind_says_what_it_is_doing_why_and_since_when() {
             .collect();
         assert!(["Phase", "Ready"].contains(&names[0].as_str()), "{kind}");
         assert!(names.contains(&"Reason".to_owned()), "{kind}");
+        let since = ["Since", "StartTime"].map(|name| names.iter().any(|known| known == name));
+        assert!(since[0] != since[1], "{kind}");
         assert_eq!(names.last().unwrap(), "Age", "{kind}");
         assert_eq!(BTreeSet::from_iter(&names).len(), names.len(), "{kind}");
     }

@@ -28,6 +28,7 @@ fn ttl(seconds: i64) -> Option<SignedDuration> {
 
 const PERSON: &str = "jane@example.com";
 const TTL_CONTROLLER: &str = "system:serviceaccount:kube-system:ttl-after-finished-controller";
+const NAMESAKE: &str = "system:serviceaccount:team-a:ttl-after-finished-controller";
 const CRONJOB_CONTROLLER: &str = "system:serviceaccount:kube-system:cronjob-controller";
 
 /// A Job that was created, ended well at 10 and is gone at 100, with everything around it in order.
@@ -219,6 +220,19 @@ fn the_surprising_cases_are_read_right() {
                 ..gone()
             },
             finding(Class::JobTtlExpired, Certain, FromDeletedObject),
+        ),
+        (
+            "deleted after its TTL by someone who has only the name of the TTL controller",
+            Evidence {
+                ttl: ttl(0),
+                deletion: deleted(13, &["foregroundDeletion"]),
+                actor: Some(NAMESAKE.to_owned()),
+                ..gone()
+            },
+            Finding {
+                actor: Some(NAMESAKE.to_owned()),
+                ..finding(Class::JobDeletedByActor, Certain, FromDeletedObject)
+            },
         ),
         (
             "deleted by the TTL controller once the admission guard let it",

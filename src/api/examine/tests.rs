@@ -231,3 +231,111 @@ fn many_faults_of_the_schema_are_told_in_short_and_soon() {
         Some(Reason::TooManyFaults)
     );
 }
+
+#[test]
+fn a_fault_of_a_status_is_told_once_and_by_the_rule_that_says_more() {
+    let at = Moment {
+        now: "2026-01-01T00:01:00Z".parse().unwrap(),
+        generation: 1,
+    };
+    let condition = |reason: &str| {
+        json!({
+            "type": "Ready", "status": "True", "reason": reason, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    };
+    for (row, status, expected) in [
+        (
+            "a condition given twice",
+            json!({"conditions": [condition("A"), condition("A")]}),
+            "status.conditions[1].type ConditionDuplicate",
+        ),
+        (
+            "a blank reason",
+            json!({"conditions": [condition("")]}),
+            "status.conditions[0].reason TooShort",
+        ),
+        (
+            "a start that is no time",
+            json!({"phase": "Running", "startedAt": "soon"}),
+            "status.startedAt InvalidTime",
+        ),
+    ] {
+        let (old, object) = (json!({}), json!({"status": status}));
+        let causes = examine_status(Kind::AgentRun, &object, &old, at);
+        let told: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{} {}", cause.field, cause.reason))
+            .collect();
+        assert_eq!(told, [expected], "{row}");
+    }
+}
+
+#[test]
+fn what_a_step_hands_to_its_run_is_held_against_schema_and_rules_of_runs() {
+    let orchestration = |more: Value| {
+        let mut step = json!({
+            "name": "s", "kind": "AgentRun", "agentRef": {"name": "c"}, "implementationSpecRef": "t",
+        });
+        for (name, value) in more.as_object().unwrap() {
+            step[name] = value.clone();
+        }
+        with_spec(json!({"steps": [step]}))
+    };
+    for (row, more, expected) in [
+        (
+            "right",
+            json!({"runtime": {"type": "job"}, "workload": {"image": "a"}, "secrets": ["s"], "workflow": null}),
+            vec![],
+        ),
+        (
+            "rules",
+            json!({
+                "runtime": {"type": "temporal"}, "secrets": ["A"],
+                "workload": {"volumes": [{"type": "pvc", "name": "v", "mountPath": "/v"}]},
+            }),
+            vec![
+                "runtime.type UnsupportedRuntime",
+                "workload.volumes[0].claimName VolumeSourceMissing",
+                "secrets[0] InvalidName",
+            ],
+        ),
+        (
+            "a workflow",
+            json!({"runtime": {"type": "workflow"}, "workflow": {"steps": [{"name": ""}]}}),
+            vec!["workflow.steps[0].name WorkflowStepMissingName"],
+        ),
+        (
+            "schema and rules at once, each with what was meant",
+            json!({
+                "runtime": {"type": "jbo"},
+                "workload": {"image": 7, "volumes": [
+                    {"type": "disk", "name": "v", "mountPath": "/v"},
+                    {"type": "pvc", "name": "w", "mountPath": "/w"},
+                ]},
+            }),
+            vec![
+                "runtime.type NotSupported",
+                "workload.image TypeMismatch",
+                "workload.volumes[0].type NotSupported",
+                "workload.volumes[1].claimName VolumeSourceMissing",
+            ],
+        ),
+    ] {
+        let mut found = brief(Kind::Orchestration, &orchestration(more.clone()), None);
+        found.sort_unstable();
+        let mut expected: Vec<String> = expected
+            .into_iter()
+            .map(|line| format!("spec.steps[0].{line}"))
+            .collect();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{row}");
+    }
+    let wrong = orchestration(json!({"runtime": {"type": "jbo"}}));
+    let mut moved = wrong.clone();
+    moved["spec"]["policies"] = json!({});
+    assert_eq!(
+        brief(Kind::Orchestration, &moved, Some(&wrong)),
+        Vec::<String>::new(),
+        "a fault that was there before"
+    );
+}

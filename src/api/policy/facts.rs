@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::read::{at, list, text, texts};
+use crate::api::cause::FieldPath;
 
 /// What an Agent says about its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -152,12 +153,13 @@ pub struct Surroundings {
     pub agent: Option<Arc<AgentFacts>>,
     /// The Memory, chosen by the run, by the Agent or as the default of the namespace.
     pub memory: Option<Arc<MemoryFacts>>,
-    /// The VersionControlProvider, chosen by the run, its implementation or the Agent.
-    pub vcs: Option<Arc<VcsFacts>>,
+    /// The VersionControlProviders of the run and of its steps, chosen by the run, the work or the Agent, each with the
+    /// place that chooses it.
+    pub vcs: Vec<(FieldPath, Arc<VcsFacts>)>,
     /// The Tool.
     pub tool: Option<Arc<ToolFacts>>,
-    /// SecretBindings of the namespace.
-    pub bindings: Vec<Arc<BindingFacts>>,
+    /// SecretBindings of the namespace; none where nobody looked.
+    pub bindings: Option<Vec<Arc<BindingFacts>>>,
 }
 
 /// The secret behind a reference to a system prompt, if it is one. The word is read without regard to case, as the

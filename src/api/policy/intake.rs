@@ -9,10 +9,12 @@ mod run;
 mod tests;
 mod tool;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Defaults;
-use super::facts::{AgentFacts, Surroundings, auth_secrets, prompt_secret};
+use super::facts::{AgentFacts, BindingFacts, Surroundings, auth_secrets, prompt_secret};
 use super::read::{at, filled, list, text, texts};
 use crate::api::cause::{FieldPath, Path};
 use crate::api::kind::Kind;
@@ -84,9 +86,15 @@ pub struct Intake<'a> {
     pub agent_name: Option<&'a str>,
     /// Namespace of the object.
     pub namespace: Option<&'a str>,
-    /// What the SecretBindings of the namespace give.
-    pub bindings: &'a [std::sync::Arc<super::BindingFacts>],
+    /// What the SecretBindings of the namespace give; none where nobody looked.
+    pub bindings: Option<&'a [Arc<BindingFacts>]>,
+    /// There is more than anyone can judge; the rest is left out.
+    pub is_beyond: bool,
 }
+
+/// Images, secrets and service accounts of one object that are judged. A workflow of hundreds of steps has fewer, and the
+/// largest object that the API server takes could name a million.
+const MOST: usize = 10_000;
 
 const SPEC: Path<'static> = Path::root("spec");
 
@@ -162,8 +170,15 @@ impl<'a> Intake<'a> {
         self.allowed_service_accounts = listed(&agent.service_accounts);
     }
 
+    /// Whether one more can be judged.
+    fn has_room(&mut self) -> bool {
+        let count = self.images.len() + self.secrets.len() + self.service_accounts.len();
+        self.is_beyond = self.is_beyond || count >= MOST;
+        !self.is_beyond
+    }
+
     fn add_image(&mut self, at: &Path<'_>, image: Option<&str>) {
-        if let Some(image) = image {
+        if let Some(image) = image.filter(|_| self.has_room()) {
             self.images.push(Entry {
                 at: at.into(),
                 value: image.to_owned(),
@@ -171,12 +186,14 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn add_secret(&mut self, at: &Path<'_>, name: &str, way: SecretWay) {
-        self.secrets.push(SecretEntry {
-            at: at.into(),
-            name: name.to_owned(),
-            way,
-        });
+    fn add_secret(&mut self, at: impl Into<FieldPath>, name: &str, way: SecretWay) {
+        if self.has_room() {
+            self.secrets.push(SecretEntry {
+                at: at.into(),
+                name: name.to_owned(),
+                way,
+            });
+        }
     }
 
     /// A reference to a secret: an object with a name.
@@ -197,10 +214,12 @@ impl<'a> Intake<'a> {
     }
 
     fn add_service_account(&mut self, at: &Path<'_>, account: &str) {
-        self.service_accounts.push(Entry {
-            at: at.into(),
-            value: account.to_owned(),
-        });
+        if self.has_room() {
+            self.service_accounts.push(Entry {
+                at: at.into(),
+                value: account.to_owned(),
+            });
+        }
     }
 
     fn add_prompt(&mut self, at: &Path<'_>, reference: Option<&Value>) {

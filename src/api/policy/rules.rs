@@ -8,22 +8,40 @@ use crate::api::cause::{Cause, FieldPath, Path, Reason, listed, quoted};
 /// How many entries of a list a message repeats.
 const SHOWN: usize = 5;
 
+/// Findings that are told at once; further ones are only counted.
+const TOLD: usize = 100;
+
 pub(super) fn evaluate(policy: &Policy, intake: &Intake<'_>) -> Vec<Finding> {
     let mut report = Report {
         policy,
         findings: Vec::new(),
+        beyond: None,
     };
     labels(&mut report, intake);
     images(&mut report, intake);
     secrets(&mut report, intake);
     service_accounts(&mut report, intake);
     bindings::judge(&mut report, intake);
-    report.findings
+    if intake.is_beyond {
+        let message =
+            "brings in more images, secrets and service accounts than can be judged; split it";
+        let field = (&Path::root("spec")).into();
+        report.add(Rule::Amount, field, Reason::TooMany, message.to_owned());
+    }
+    report.told()
 }
 
 struct Report<'a> {
     policy: &'a Policy,
     findings: Vec<Finding>,
+    beyond: Option<Beyond>,
+}
+
+/// Findings beyond those that are told: how many, and the gravest of them.
+struct Beyond {
+    count: usize,
+    rule: Rule,
+    mode: Mode,
 }
 
 impl Report<'_> {
@@ -41,26 +59,45 @@ impl Report<'_> {
 
     fn add_at_most(&mut self, most: Mode, rule: Rule, cause: Cause) {
         let mode = self.policy.mode(rule).min(most);
-        self.findings.push(Finding { rule, mode, cause });
+        if self.findings.len() < TOLD {
+            self.findings.push(Finding { rule, mode, cause });
+            return;
+        }
+        let first = Beyond {
+            count: 0,
+            rule,
+            mode,
+        };
+        let beyond = self.beyond.get_or_insert(first);
+        beyond.count += 1;
+        if mode > beyond.mode {
+            (beyond.rule, beyond.mode) = (rule, mode);
+        }
     }
 
-    /// A run that does not need version control goes on without it, so its credentials cannot refuse the run.
+    /// All findings, or the first hundred and how many more there are.
+    fn told(mut self) -> Vec<Finding> {
+        if let Some(Beyond { count, rule, mode }) = self.beyond {
+            let message = format!("{count} more faults are not listed; mend these first");
+            let cause = Cause::new(&Path::root("spec"), Reason::TooManyFaults, message);
+            self.findings.push(Finding { rule, mode, cause });
+        }
+        self.findings
+    }
+
+    /// Whether the operator refuses this secret to everyone. No other advice about it helps then.
+    fn is_blocked(&self, entry: &SecretEntry) -> bool {
+        let mode = self
+            .policy
+            .mode(Rule::BlockedSecrets)
+            .min(gravest(entry.way));
+        mode == Mode::Enforce && self.policy.blocked_secrets.contains(&entry.name)
+    }
+
     fn add_secret(&mut self, rule: Rule, entry: &SecretEntry, reason: Reason, message: String) {
-        let most = match entry.way {
-            SecretWay::VersionControl { required: false } => Mode::Warn,
-            SecretWay::VersionControl { required: true }
-            | SecretWay::Environment
-            | SecretWay::Volume
-            | SecretWay::ImagePull
-            | SecretWay::Memory
-            | SecretWay::SystemPrompt
-            | SecretWay::OperatorCredentials
-            | SecretWay::Tracker
-            | SecretWay::Binding => Mode::Enforce,
-        };
         let field = entry.at.clone();
         self.add_at_most(
-            most,
+            gravest(entry.way),
             rule,
             Cause {
                 field,
@@ -68,6 +105,23 @@ impl Report<'_> {
                 message,
             },
         );
+    }
+}
+
+/// What a secret can cause at most. A run that does not need version control goes on without it, so its credentials
+/// cannot refuse the run.
+fn gravest(way: SecretWay) -> Mode {
+    match way {
+        SecretWay::VersionControl { required: false } => Mode::Warn,
+        SecretWay::VersionControl { required: true }
+        | SecretWay::Environment
+        | SecretWay::Volume
+        | SecretWay::ImagePull
+        | SecretWay::Memory
+        | SecretWay::SystemPrompt
+        | SecretWay::OperatorCredentials
+        | SecretWay::Tracker
+        | SecretWay::Binding => Mode::Enforce,
     }
 }
 
@@ -170,6 +224,9 @@ fn secrets(report: &mut Report<'_>, intake: &Intake<'_>) {
         if report.policy.blocked_secrets.contains(&entry.name) {
             let message = format!("secret {name} may not be used here; use another one");
             report.add_secret(Rule::BlockedSecrets, entry, Reason::SecretBlocked, message);
+        }
+        if report.is_blocked(entry) {
+            continue;
         }
         if is_undeclared(intake, entry) {
             let message =

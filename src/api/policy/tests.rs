@@ -1,4 +1,5 @@
 use super::*;
+use crate::api::cause::{Path, Reason};
 use crate::api::kind::Kind;
 use serde_json::{Value, json};
 
@@ -184,7 +185,10 @@ fn every_way_a_secret_enters_a_run_is_seen() {
     let (run, memory, vcs) = (run_with_every_secret(), memory(), vcs());
     let around = Surroundings {
         memory: Some(MemoryFacts::of(&memory).into()),
-        vcs: Some(VcsFacts::of(&vcs).into()),
+        vcs: vec![(
+            (&Path::root("spec").field("vcsRef")).into(),
+            VcsFacts::of(&vcs).into(),
+        )],
         ..Surroundings::default()
     };
     let defaults = Defaults {
@@ -205,7 +209,10 @@ fn a_blocked_secret_is_refused_on_every_way() {
     let (run, memory, vcs) = (run_with_every_secret(), memory(), vcs());
     let around = Surroundings {
         memory: Some(MemoryFacts::of(&memory).into()),
-        vcs: Some(VcsFacts::of(&vcs).into()),
+        vcs: vec![(
+            (&Path::root("spec").field("vcsRef")).into(),
+            VcsFacts::of(&vcs).into(),
+        )],
         ..Surroundings::default()
     };
     for (at, name) in EVERY_WAY {
@@ -237,7 +244,10 @@ fn an_agent_that_lists_secrets_refuses_all_others() {
     let around = Surroundings {
         agent: Some(AgentFacts::of(&agent).into()),
         memory: Some(MemoryFacts::of(&memory).into()),
-        vcs: Some(VcsFacts::of(&vcs).into()),
+        vcs: vec![(
+            (&Path::root("spec").field("vcsRef")).into(),
+            VcsFacts::of(&vcs).into(),
+        )],
         ..Surroundings::default()
     };
     let policy = policy(json!({"defaults": {"authSecret": "auth"}}));
@@ -262,7 +272,10 @@ fn an_agent_that_lists_secrets_refuses_all_others() {
 fn credentials_of_version_control_count_only_as_far_as_it_is_used() {
     let vcs = vcs();
     let around = Surroundings {
-        vcs: Some(VcsFacts::of(&vcs).into()),
+        vcs: vec![(
+            (&Path::root("spec").field("vcsRef")).into(),
+            VcsFacts::of(&vcs).into(),
+        )],
         ..Surroundings::default()
     };
     let policy = policy(json!({"blockedSecrets": ["vcs-token"]}));
@@ -396,28 +409,29 @@ fn bindings_that_name_the_agent_are_the_whole_list() {
         (
             "named",
             &Policy::default(),
-            vec![here.clone(), other.clone()],
+            Some(vec![here.clone(), other.clone()]),
             vec![not_given],
         ),
         (
             "not named",
             &Policy::default(),
-            vec![elsewhere.clone(), other.clone()],
+            Some(vec![elsewhere.clone(), other.clone()]),
             vec![],
         ),
         (
             "not named, but required",
             &required,
-            vec![elsewhere, other],
+            Some(vec![elsewhere, other]),
             vec![missing],
         ),
-        ("none, but required", &required, vec![], vec![missing]),
+        ("none, but required", &required, Some(vec![]), vec![missing]),
+        ("required, but nobody looked", &required, None, vec![]),
     ] {
         let around = Surroundings {
-            bindings: bindings
-                .iter()
-                .map(|binding| BindingFacts::of(binding).into())
-                .collect(),
+            bindings: bindings.map(|bindings| {
+                let facts = |binding| BindingFacts::of(binding).into();
+                bindings.iter().map(facts).collect()
+            }),
             ..Surroundings::default()
         };
         let intake = Intake::of(Kind::AgentRun, &run, &around, &policy.defaults);
@@ -551,5 +565,71 @@ fn messages_say_what_would_be_right() {
     assert_eq!(
         messages,
         [r#"image "x" is not allowed here; allowed: "a", "b", "c", "d", "e" and 2 more"#]
+    );
+}
+
+#[test]
+fn a_secret_that_nobody_may_use_gets_no_other_advice() {
+    let binding = object(
+        Kind::SecretBinding,
+        json!({"subjects": [{"kind": "Agent", "name": "coder"}], "allowedSecrets": ["a"]}),
+    );
+    let around = Surroundings {
+        agent: Some(
+            AgentFacts {
+                secrets: vec!["a".to_owned()],
+                ..AgentFacts::default()
+            }
+            .into(),
+        ),
+        bindings: Some(vec![BindingFacts::of(&binding).into()]),
+        ..Surroundings::default()
+    };
+    let run = run(json!({"secrets": ["root"]}));
+    judge_run(
+        &policy(json!({"blockedSecrets": ["root"]})),
+        &run,
+        &around,
+        &["BlockedSecrets enforce spec.secrets[0] SecretBlocked"],
+    );
+    judge_run(
+        &policy(json!({"blockedSecrets": ["root"], "modes": {"BlockedSecrets": "warn"}})),
+        &run,
+        &around,
+        &[
+            "BlockedSecrets warn spec.secrets[0] SecretBlocked",
+            "AgentSecrets enforce spec.secrets[0] SecretNotAllowed",
+            "SecretBindings enforce spec.secrets[0] SecretNotAllowed",
+        ],
+    );
+}
+
+#[test]
+fn a_hostile_object_of_many_secrets_is_told_in_short() {
+    let names: Vec<String> = (0..200_000).map(|number| format!("s{number}")).collect();
+    let run = run(json!({ "secrets": names }));
+    let policy = policy(json!({"blockedSecrets": ["s0"], "modes": {"BlockedSecrets": "audit"}}));
+    let strict = AgentFacts {
+        secrets: vec!["a".to_owned()],
+        ..AgentFacts::default()
+    };
+    let around = Surroundings {
+        agent: Some(strict.into()),
+        ..Surroundings::default()
+    };
+    let intake = Intake::of(Kind::AgentRun, &run, &around, &policy.defaults);
+    assert!(intake.secrets.len() <= 10_000, "{}", intake.secrets.len());
+    let findings = evaluate(&policy, &intake);
+    assert_eq!(findings.len(), 101);
+    assert_eq!(
+        findings.last().map(|finding| finding.cause.reason),
+        Some(Reason::TooManyFaults)
+    );
+    assert_eq!(newly_broken(findings.clone(), &findings), []);
+    let nothing = Surroundings::default();
+    let lenient = Intake::of(Kind::AgentRun, &run, &nothing, &policy.defaults);
+    assert_eq!(
+        brief(&evaluate(&Policy::default(), &lenient)),
+        ["Amount enforce spec TooMany"]
     );
 }

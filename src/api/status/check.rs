@@ -26,10 +26,13 @@ pub fn check(kind: Kind, old: Option<&Value>, new: Option<&Value>, at: Moment) -
     let mut causes = Causes::default();
     change.check_generation(&mut causes);
     if phase::is_run(kind) {
-        change.check_phase(&mut causes);
+        let stays = change.check_phase(&mut causes);
         change.check_start(&mut causes);
         change.check_end(&mut causes);
-        change.check_terminal_conditions(&mut causes);
+        // What a phase that cannot be asks for says nothing about this run.
+        if stays {
+            change.check_terminal_conditions(&mut causes);
+        }
     }
     change.check_future(&mut causes);
     change.check_conditions(&mut causes);
@@ -71,12 +74,13 @@ impl Change<'_> {
         }
     }
 
-    /// S5.
-    fn check_phase(&self, causes: &mut Causes) {
+    /// S5. Whether it holds.
+    fn check_phase(&self, causes: &mut Causes) -> bool {
         let Some(old) = self.old.phase().filter(|phase| phase.is_terminal()) else {
-            return;
+            return true;
         };
-        if self.new.phase().is_none_or(|new| !old.may_become(new)) {
+        let stays = self.new.phase().is_some_and(|new| old.may_become(new));
+        if !stays {
             let new = self.new.text(PHASE).unwrap_or_default();
             causes.add(
                 &ROOT.field(PHASE),
@@ -87,6 +91,7 @@ impl Change<'_> {
                 ),
             );
         }
+        stays
     }
 
     /// S3.
@@ -104,6 +109,16 @@ impl Change<'_> {
                 &field,
                 Reason::StartedAtTooEarly,
                 "the run has not started; set startedAt together with the phase Running",
+            );
+        }
+        let missing = |status: &Fields| {
+            status.phase() == Some(Phase::Running) && status.get(STARTED_AT).is_none()
+        };
+        if missing(self.new) && !missing(self.old) && self.old.get(STARTED_AT).is_none() {
+            causes.add(
+                &field,
+                Reason::StartedAtMissing,
+                "the run is running; set startedAt to the time of its start",
             );
         }
     }

@@ -31,7 +31,7 @@ closed_words! {
 }
 
 /// The reasons that the judge of the contract gives, and the rule that each is about.
-const REASONS: [(Reason, StatusRule); 13] = [
+const REASONS: [(Reason, StatusRule); 14] = [
     (
         Reason::ObservedGenerationAhead,
         StatusRule::ObservedGeneration,
@@ -42,6 +42,7 @@ const REASONS: [(Reason, StatusRule); 13] = [
     ),
     (Reason::StartedAtChanged, StatusRule::StartedAt),
     (Reason::StartedAtTooEarly, StatusRule::StartedAt),
+    (Reason::StartedAtMissing, StatusRule::StartedAt),
     (Reason::FinishedAtChanged, StatusRule::FinishedAt),
     (Reason::FinishedAtTooEarly, StatusRule::FinishedAt),
     (Reason::FinishedAtMissing, StatusRule::FinishedAt),

@@ -1,5 +1,7 @@
 //! Schedule: times that come, in a zone that exists, for something that can be started.
 
+use std::time::Duration;
+
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::civil::{DateTime, date};
@@ -8,8 +10,8 @@ use thiserror::Error;
 
 use super::SPEC;
 use super::shared::check_name;
-use crate::api::cause::{Causes, Path, Reason, did_you_mean, not_one_of, quoted};
-use crate::api::contract::VERSION;
+use crate::api::cause::{Causes, Path, Reason, did_you_mean, listed, not_one_of, quoted};
+use crate::api::duration::parse_duration;
 use crate::api::kind::Kind;
 use crate::api::kinds::ScheduleSpec;
 use crate::api::kinds::schedule::TargetRef;
@@ -18,50 +20,70 @@ use crate::api::names::Form;
 /// Longest text that is read as cron; five fields with every value listed are shorter.
 const LONGEST: usize = 512;
 
+/// Shortest pause between two times.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// Kinds that a schedule can start.
 const TARGETS: [Kind; 2] = [Kind::AgentRun, Kind::OrchestrationRun];
 
-/// Why a text is no usable schedule.
-#[derive(Debug, Error)]
+/// Why a text is no usable schedule, and what would be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CronError {
     /// A zone is named in the text.
-    #[error("names a time zone; put it into timezone")]
+    #[error("names a time zone; write the zone into timezone, and only the five fields here")]
     Zone,
     /// The text is longer than any schedule.
-    #[error("is longer than {LONGEST} characters")]
+    #[error("is longer than {LONGEST} characters; write five short fields")]
     TooLong,
     /// The text is not cron.
-    #[error("is not cron ({0})")]
-    Syntax(String),
+    #[error(
+        "is not cron; write five fields: minute, hour, day, month, weekday, e.g. \"0 6 * * 1\", or \"@daily\", or \"@every 90m\""
+    )]
+    Syntax,
+    /// The pause is none.
+    #[error("has a pause that cannot be kept; write one of a second or more, e.g. \"@every 90m\"")]
+    Pause,
     /// No day has this date.
-    #[error("never comes: no day fits")]
+    #[error("never comes; write a day that its month has")]
     Never,
 }
 
-/// Reads cron as CronJobs do: five fields or a nickname such as `@daily`.
+/// When something is to happen again and again.
+#[derive(Clone, Debug)]
+pub enum Timetable {
+    /// At the times that five fields describe.
+    Cron(Box<Cron>),
+    /// After a pause, counted from the last time.
+    Every(Duration),
+}
+
+/// Reads everything that CronJobs take: five fields, a nickname such as `@daily`, or `@every` and a pause. Beyond that,
+/// 7 is a Sunday too, and `L`, `W` and `#` mean what they mean elsewhere.
 ///
 /// # Errors
 ///
-/// When the text is no cron, or is one that never comes.
-pub fn parse_cron(text: &str) -> Result<Cron, CronError> {
+/// When the text is none of these, or never comes.
+pub fn parse_timetable(text: &str) -> Result<Timetable, CronError> {
     if text.len() > LONGEST {
         return Err(CronError::TooLong);
     }
     if text.contains("TZ=") {
         return Err(CronError::Zone);
     }
+    if let Some(pause) = text.trim().strip_prefix("@every ") {
+        let pause = parse_duration(pause.trim()).filter(|pause| *pause >= SHORTEST_PAUSE);
+        return pause.map(Timetable::Every).ok_or(CronError::Pause);
+    }
     let parser = CronParser::builder()
         .seconds(Seconds::Disallowed)
         .year(Year::Disallowed)
         .build();
-    let cron = parser
-        .parse(text)
-        .map_err(|error| CronError::Syntax(error.to_string()))?;
+    let cron = parser.parse(text).map_err(|_| CronError::Syntax)?;
     // Any start will do: the calendar repeats itself.
     let start: DateTime = date(2024, 1, 1).at(0, 0, 0, 0);
     cron.find_next_occurrence(&start, true)
         .map_err(|_| CronError::Never)?;
-    Ok(cron)
+    Ok(Timetable::Cron(Box::new(cron)))
 }
 
 /// The time zone of this name, from the data that comes with the program. None for a name that does not exist.
@@ -70,11 +92,8 @@ pub fn parse_time_zone(name: &str) -> Option<TimeZone> {
 }
 
 pub(super) fn check(causes: &mut Causes, spec: &ScheduleSpec) {
-    if let Err(error) = parse_cron(&spec.cron) {
-        let message = format!(
-            "{} {error}; write five fields: minute, hour, day, month, weekday, e.g. \"0 6 * * 1\"",
-            quoted(&spec.cron)
-        );
+    if let Err(error) = parse_timetable(&spec.cron) {
+        let message = format!("{} {error}", quoted(&spec.cron));
         causes.add(&SPEC.field("cron"), Reason::InvalidCron, message);
     }
     if let Some(zone) = &spec.timezone
@@ -113,10 +132,20 @@ fn check_target(causes: &mut Causes, at: &Path<'_>, target: &TargetRef) {
         None => causes.add(
             &at.field("kind"),
             Reason::UnsupportedTarget,
-            not_one_of(&target.kind, &known),
+            match Kind::ALL
+                .iter()
+                .any(|kind| kind.as_str() == target.kind.trim())
+            {
+                true => format!(
+                    "{} cannot be started by a schedule; allowed: {}",
+                    quoted(&target.kind),
+                    listed(&known)
+                ),
+                false => not_one_of(&target.kind, &known),
+            },
         ),
         Some(kind) => {
-            let right = format!("{}/{VERSION}", kind.group());
+            let right = kind.api_version();
             let given = target
                 .api_version
                 .as_deref()
@@ -153,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn cron_is_read_as_cronjobs_read_it() {
+    fn what_cronjobs_take_is_taken_and_what_never_comes_is_not() {
         for right in [
             "0 6 * * 1",
             "*/5 * * * *",
@@ -161,11 +190,13 @@ mod tests {
             "0 9-17 * * MON-FRI",
             "@daily",
             "@hourly",
+            "@every 1h30m",
+            "0 0 ? * SUN",
             "0 0 29 2 *",
             "0 0 * * 7",
             "  0 6 * * 1 ",
         ] {
-            assert!(parse_cron(right).is_ok(), "{right}");
+            assert!(parse_timetable(right).is_ok(), "{right}");
         }
         for wrong in [
             "",
@@ -179,12 +210,15 @@ mod tests {
             "TZ=Europe/Berlin 0 6 * * 1",
             "CRON_TZ=UTC 0 6 * * 1",
             "0 6 * * 1; rm -rf",
-            "@every 1h",
+            "@every",
+            "@every soon",
+            "@every 10ms",
+            "@every -1h",
         ] {
-            assert!(parse_cron(wrong).is_err(), "{wrong}");
+            assert!(parse_timetable(wrong).is_err(), "{wrong}");
         }
         assert!(matches!(
-            parse_cron(&"1,".repeat(400)),
+            parse_timetable(&"1,".repeat(400)),
             Err(CronError::TooLong)
         ));
     }
@@ -251,7 +285,7 @@ mod tests {
                 &with_spec(schedule("0 0 30 2 *", Some("Europe/Berln")))
             ),
             [
-                "spec.cron InvalidCron: \"0 0 30 2 *\" never comes: no day fits; write five fields: minute, hour, day, month, weekday, e.g. \"0 6 * * 1\"",
+                "spec.cron InvalidCron: \"0 0 30 2 *\" never comes; write a day that its month has",
                 "spec.timezone InvalidTimeZone: \"Europe/Berln\" is not a time zone; did you mean \"Europe/Berlin\"? write a name of the IANA database, e.g. \"Europe/Berlin\"",
             ]
         );
@@ -260,8 +294,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_reader_fall_over(text in "\\PC{0,40}", fields in "[0-9*/,LW#?+A-Z@ -]{0,30}") {
-            let _ = parse_cron(&text);
-            let _ = parse_cron(&fields);
+            let _ = parse_timetable(&text);
+            let _ = parse_timetable(&fields);
             let _ = parse_time_zone(&text);
         }
     }

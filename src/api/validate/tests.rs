@@ -128,6 +128,8 @@ fn a_run_that_has_started_keeps_its_spec() {
     let base = json!({"secrets": ["a", "b"], "parameters": {"p": "1"}, "systemPrompt": null});
     let mut running = agent_run(base);
     running["status"] = json!({"phase": "Running"});
+    let mut with_policy = running.clone();
+    with_policy["spec"]["vcsPolicy"] = json!({});
     let mut accepted = running.clone();
     accepted["status"] =
         json!({"phase": "Pending", "conditions": [{"type": "Accepted", "status": "True"}]});
@@ -169,9 +171,26 @@ fn a_run_that_has_started_keeps_its_spec() {
             vec![frozen("secrets")],
         ),
         (
-            "what is not covered",
+            "other parameters, images and rights",
             &running,
-            json!({"parameters": {"p": "2"}, "cancel": true, "ttlSecondsAfterFinished": 1}),
+            json!({
+                "parameters": {"p": "2"}, "workload": {"image": "other"}, "idempotencyKey": "k",
+                "vcsPolicy": {"mode": "read-only"},
+            }),
+            ["idempotencyKey", "parameters", "vcsPolicy", "workload"]
+                .map(frozen)
+                .to_vec(),
+        ),
+        (
+            "that it shall end, and how long it is kept",
+            &running,
+            json!({"cancel": true, "ttlSecondsAfterFinished": 1}),
+            vec![],
+        ),
+        (
+            "a default that is written out",
+            &with_policy,
+            json!({"vcsPolicy": {"mode": "read-write", "required": false}}),
             vec![],
         ),
         (

@@ -163,10 +163,17 @@ mod tests {
     fn lists_are_commas_or_json_and_drop_what_is_empty() {
         let list = |items: &[&str]| Some(items.iter().map(|item| (*item).to_owned()).collect());
         let cases = [
+            ("", list(&[])),
+            (" , ,", list(&[])),
+            ("a", list(&["a"])),
             ("a, b ,,c", list(&["a", "b", "c"])),
-            (r#"["a", " b"]"#, list(&["a", "b"])),
+            (r#"["a", " b ", ""]"#, list(&["a", "b"])),
+            (r#"["a,b"]"#, list(&["a,b"])),
             ("[]", list(&[])),
-            ("[a]", None),
+            // Read as commas these would quietly give entries with brackets and quotes, which match nothing.
+            ("[a, b]", None),
+            (r#"["a""#, None),
+            (r#"["a"] x"#, None),
             (r#"["a", 1]"#, None),
         ];
         for (text, expected) in cases {

@@ -1,4 +1,5 @@
-//! What a connection is doing, and until when it may: the deadlines for heads and for idling.
+//! What a connection is doing, and until when it may: the deadlines for heads and for idling, and whether it should make
+//! room for another.
 //!
 //! hyper's header timer starts when the last answer is out, so it cannot tell a slow client from a resting one, and it
 //! does not run at all while the protocol is being guessed. Hence this: the bytes are watched instead.
@@ -14,6 +15,7 @@ use std::{
 use http::Version;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::Notify,
     time::Instant,
 };
 
@@ -37,9 +39,21 @@ struct State {
     in_flight: usize,
     /// HTTP/2 also sends bytes that belong to no request, so they say nothing.
     multiplexed: bool,
+    /// It was asked to make room. A request that was quicker than the asking takes that back.
+    yielding: bool,
 }
 
 impl State {
+    fn opened(now: Instant) -> Self {
+        Self {
+            waiting: Waiting::First,
+            since: now,
+            in_flight: 0,
+            multiplexed: false,
+            yielding: false,
+        }
+    }
+
     fn read(&mut self, now: Instant) {
         let begins = match self.waiting {
             Waiting::First => true,
@@ -63,6 +77,7 @@ impl State {
     fn begin(&mut self, version: Version) {
         self.in_flight += 1;
         self.multiplexed = version == Version::HTTP_2;
+        self.yielding = false;
     }
 
     fn end(&mut self, now: Instant) {
@@ -79,6 +94,11 @@ impl State {
         (self.in_flight == 0).then(|| self.since + allowed)
     }
 
+    /// Since when it has waited with nothing in flight.
+    fn idle_since(&self) -> Option<Instant> {
+        (self.in_flight == 0).then_some(self.since)
+    }
+
     fn may_close(&self) -> bool {
         match self.waiting {
             Waiting::First | Waiting::Next => true,
@@ -87,29 +107,74 @@ impl State {
     }
 }
 
-/// The state of one connection, shared by its bytes and its requests.
+/// The state of one connection, shared by its bytes, its requests, and the one who lets connections in.
 #[derive(Clone, Debug)]
 pub(super) struct Activity {
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Tells the connection that it was asked to make room.
+    asked: Notify,
+    /// Tells the one who lets connections in that one of them can, or cannot, make room now.
+    changed: Arc<Notify>,
 }
 
 impl Activity {
-    pub(super) fn opened() -> Self {
-        let state = State {
-            waiting: Waiting::First,
-            since: Instant::now(),
-            in_flight: 0,
-            multiplexed: false,
-        };
+    /// A connection that was just accepted.
+    pub(super) fn opened(changed: Arc<Notify>) -> Self {
         Self {
-            state: Arc::new(Mutex::new(state)),
+            shared: Arc::new(Shared {
+                state: Mutex::new(State::opened(Instant::now())),
+                asked: Notify::new(),
+                changed,
+            }),
         }
+    }
+
+    /// The handshake is over: time for the head runs from here.
+    pub(super) fn shaken(&self) {
+        self.lock().since = Instant::now();
     }
 
     /// Counts a request until the guard is dropped.
     pub(super) fn begin(&self, version: Version) -> InFlight {
-        self.lock().begin(version);
+        let was_yielding = {
+            let mut state = self.lock();
+            let before = state.yielding;
+            state.begin(version);
+            before
+        };
+        if was_yielding {
+            self.shared.changed.notify_one();
+        }
         InFlight(self.clone())
+    }
+
+    /// Since when it has waited with nothing in flight; none if something is.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        self.lock().idle_since()
+    }
+
+    /// Asks it to make room, unless a request has come meanwhile.
+    pub(super) fn ask_to_yield(&self) {
+        let mut state = self.lock();
+        if state.in_flight == 0 {
+            state.yielding = true;
+            self.shared.asked.notify_one();
+        }
+    }
+
+    /// Whether it was asked to make room, and will.
+    pub(super) fn is_yielding(&self) -> bool {
+        self.lock().yielding
+    }
+
+    /// Waits until it is asked to make room. What was asked may have been taken back since.
+    pub(super) async fn asked(&self) {
+        self.shared.asked.notified().await;
     }
 
     /// When the connection should be closed if nothing happens; never while a request is in flight.
@@ -129,7 +194,10 @@ impl Activity {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Nothing panics while the lock is held, so a poisoned one is as good as new.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,6 +208,7 @@ pub(super) struct InFlight(Activity);
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.lock().end(Instant::now());
+        self.0.shared.changed.notify_one();
     }
 }
 
@@ -224,12 +293,7 @@ mod tests {
     /// Plays events one second apart; gives the seconds until the connection is due, and whether it may close.
     fn play(events: &[Event]) -> (Option<u64>, bool) {
         let opened = Instant::now();
-        let mut state = State {
-            waiting: Waiting::First,
-            since: opened,
-            in_flight: 0,
-            multiplexed: false,
-        };
+        let mut state = State::opened(opened);
         let mut now = opened;
         for event in events {
             now += Duration::from_secs(1);
@@ -291,5 +355,21 @@ mod tests {
         for (name, events, due, may_close) in cases {
             assert_eq!(play(&events), (due, may_close), "{name}");
         }
+    }
+
+    #[test]
+    fn a_connection_yields_only_while_nothing_is_in_flight() {
+        let activity = Activity::opened(Arc::default());
+        assert!(activity.idle_since().is_some());
+        activity.ask_to_yield();
+        assert!(activity.is_yielding());
+        let in_flight = activity.begin(Version::HTTP_11);
+        assert_eq!(activity.idle_since(), None);
+        assert!(!activity.is_yielding(), "the request was quicker");
+        activity.ask_to_yield();
+        assert!(!activity.is_yielding(), "there is a request");
+        drop(in_flight);
+        activity.ask_to_yield();
+        assert!(activity.is_yielding());
     }
 }

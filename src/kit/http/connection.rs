@@ -1,6 +1,11 @@
 //! One connection from handshake to close.
 
-use std::{convert::Infallible, future::Future, pin::pin, task::Poll};
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::{Pin, pin},
+    task::{self, Poll, ready},
+};
 
 use http::{HeaderValue, Request, Response, Version, header};
 use hyper::{body::Incoming, rt::Executor, service::service_fn};
@@ -8,7 +13,7 @@ use hyper_util::{rt::TokioIo, server::conn::auto};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    time::{Instant, sleep_until, timeout},
+    time::{Instant, Sleep, sleep_until, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
@@ -48,30 +53,47 @@ where
 }
 
 /// Serves one connection to its end.
-pub(super) async fn run(context: &Context, stream: TcpStream, service: impl HttpService) {
+pub(super) async fn run(
+    context: &Context,
+    stream: TcpStream,
+    activity: Activity,
+    service: impl HttpService,
+) {
     let open = context.metrics.open();
     // Answers are small and complete: waiting for more to send would only delay them.
     drop(stream.set_nodelay(true));
     let close = match &context.transport {
-        Transport::Plain => converse(context, stream, service).await,
-        Transport::Tls(tls) => match timeout(context.limits.handshake, tls.accept(stream)).await {
-            Ok(Ok(stream)) => converse(context, stream, service).await,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "Handshake failed");
-                Close::HandshakeFailed
+        Transport::Plain => converse(context, stream, activity, service).await,
+        Transport::Tls(tls) => {
+            let handshake = timeout(context.limits.handshake, tls.accept(stream));
+            let shaken = tokio::select! {
+                shaken = handshake => shaken,
+                () = activity.asked() => return open.closed(Close::Displaced),
+            };
+            match shaken {
+                Ok(Ok(stream)) => converse(context, stream, activity, service).await,
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "Handshake failed");
+                    Close::HandshakeFailed
+                }
+                Err(_) => Close::HandshakeDeadline,
             }
-            Err(_) => Close::HandshakeDeadline,
-        },
+        }
     };
     open.closed(close);
 }
 
 /// HTTP over a stream of bytes.
-async fn converse<T>(context: &Context, stream: T, service: impl HttpService) -> Close
+async fn converse<T>(
+    context: &Context,
+    stream: T,
+    activity: Activity,
+    service: impl HttpService,
+) -> Close
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let activity = Activity::opened();
+    activity.shaken();
     let answers = service_fn({
         let (activity, shutdown) = (activity.clone(), context.shutdown.clone());
         move |request| answer(request, service.clone(), activity.clone(), shutdown.clone())
@@ -82,6 +104,7 @@ where
     });
     let mut connection = pin!(context.builder.serve_connection(io, answers));
     let mut started = pin!(context.shutdown.started());
+    let mut displaced = pin!(displaced(&activity));
     let mut timer = pin!(sleep_until(Instant::now() + context.limits.head));
     let (mut draining, mut told) = (false, false);
     std::future::poll_fn(|cx| {
@@ -95,27 +118,50 @@ where
                 connection.as_mut().graceful_shutdown();
                 continue;
             }
-            let due = activity.due(&context.limits);
-            // The timer is moved only if it would be late; a request that comes and goes in between costs nothing.
-            if let Some(due) = due.filter(|due| *due < timer.deadline()) {
-                timer.as_mut().reset(due);
+            if displaced.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Close::Displaced);
             }
-            if timer.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            match due {
-                Some(due) if due <= Instant::now() => {
-                    return Poll::Ready(match activity.waiting() {
-                        Waiting::First | Waiting::Head => Close::HeadDeadline,
-                        Waiting::Next => Close::Idle,
-                    });
-                }
-                Some(due) => timer.as_mut().reset(due),
-                None => timer.as_mut().reset(Instant::now() + context.limits.head),
-            }
+            return overdue(timer.as_mut(), &activity, &context.limits, cx);
         }
     })
     .await
+}
+
+/// Ready once the connection has been at what it is doing for too long.
+fn overdue(
+    mut timer: Pin<&mut Sleep>,
+    activity: &Activity,
+    limits: &Limits,
+    cx: &mut task::Context<'_>,
+) -> Poll<Close> {
+    loop {
+        let due = activity.due(limits);
+        // The timer is moved only if it would be late; a request that comes and goes in between costs nothing.
+        if let Some(due) = due.filter(|due| *due < timer.deadline()) {
+            timer.as_mut().reset(due);
+        }
+        ready!(timer.as_mut().poll(cx));
+        match due {
+            Some(due) if due <= Instant::now() => {
+                return Poll::Ready(match activity.waiting() {
+                    Waiting::First | Waiting::Head => Close::HeadDeadline,
+                    Waiting::Next => Close::Idle,
+                });
+            }
+            Some(due) => timer.as_mut().reset(due),
+            None => timer.as_mut().reset(Instant::now() + limits.head),
+        }
+    }
+}
+
+/// Waits until the connection was asked to make room and can.
+async fn displaced(activity: &Activity) {
+    loop {
+        activity.asked().await;
+        if activity.is_yielding() {
+            return;
+        }
+    }
 }
 
 async fn answer<S: HttpService>(

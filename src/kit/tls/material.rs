@@ -172,14 +172,13 @@ fn current(
     let (verifier, census) = issuers
         .and_then(|issuers| clients::verifier(demands.clients, issuers, &provider))
         .map_err(|reason| Refused::ClientCa { reason })?;
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13, &TLS12])
         .map_err(|error| Refused::Key {
             reason: error.to_string(),
         })?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(key)));
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Current {
         config: Arc::new(config),
         census,

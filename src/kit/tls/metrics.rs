@@ -1,7 +1,7 @@
 //! What is shown about the certificate and about those who come with one.
 
 use std::{
-    collections::BTreeSet,
+    collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -26,7 +26,7 @@ pub struct Metrics {
     clients: Family<ClientLabel, Counter>,
     names: Family<NameLabels, Counter>,
     /// Pairs that have a series of their own.
-    known: Arc<Mutex<BTreeSet<(String, String)>>>,
+    known: Arc<Mutex<HashSet<NameLabels>>>,
 }
 
 impl Metrics {
@@ -73,6 +73,7 @@ impl Metrics {
             .iter()
             .map(|&certificate| ClientLabel { certificate });
         start_at_zero(clients, standings);
+        start_at_zero(names, [NameLabels::other()]);
         metrics
     }
 
@@ -87,16 +88,14 @@ impl Metrics {
             .get_or_create(&ClientLabel { certificate })
             .inc();
         if let Some(names) = names {
-            let (issuer, subject) = self.bounded(names);
-            self.names
-                .get_or_create(&NameLabels { issuer, subject })
-                .inc();
+            self.names.get_or_create(&self.bounded(names)).inc();
         }
     }
 
     /// The pair itself if there is room for it: anyone can make up names.
-    fn bounded(&self, names: (String, String)) -> (String, String) {
+    fn bounded(&self, (issuer, subject): (String, String)) -> NameLabels {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = NameLabels { issuer, subject };
         if known.contains(&names) {
             return names;
         }
@@ -104,7 +103,7 @@ impl Metrics {
             known.insert(names.clone());
             return names;
         }
-        ("other".to_owned(), "other".to_owned())
+        NameLabels::other()
     }
 }
 
@@ -134,6 +133,15 @@ struct NameLabels {
     subject: String,
 }
 
+impl NameLabels {
+    fn other() -> Self {
+        Self {
+            issuer: "other".to_owned(),
+            subject: "other".to_owned(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use prometheus_client::encoding::text::encode;
@@ -156,6 +164,7 @@ mod tests {
             "certificate_reloads_total{result=\"refused\"} 0",
             "tls_clients_total{certificate=\"none\"} 0",
             "tls_clients_total{certificate=\"untrusted\"} 0",
+            "tls_client_names_total{issuer=\"other\",subject=\"other\"} 0",
         ] {
             assert!(page.contains(line), "{page}");
         }

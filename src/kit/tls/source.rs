@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    Files, Metrics, Notice, Options, Refused, ServerTls,
+    Files, Metrics, Notice, Options, Protocols, Refused, ServerTls,
     material::{Checked, Demands, Material},
     metrics::Reload,
     watch::Watch,
@@ -72,7 +72,18 @@ impl Source {
     /// The same, but the gate opens only once our own port is seen to show the pair, and does so again after each swap.
     pub fn seen_on(self, port: SocketAddr) -> Self {
         Self {
-            wire: Some(Wire::new(port)),
+            wire: Some(Wire::new(port, self.tls.eye.clone())),
+            ..self
+        }
+    }
+
+    /// The same, for servers that speak this HTTP.
+    pub fn speaking(self, protocols: Protocols) -> Self {
+        Self {
+            tls: ServerTls {
+                protocols,
+                ..self.tls
+            },
             ..self
         }
     }
@@ -211,13 +222,36 @@ fn read(files: &Files) -> Look {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, Refused> {
+    let unreadable = |reason: String| Refused::Unreadable {
+        file: path.to_owned(),
+        reason,
+    };
+    let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes));
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     match read {
+        Ok(length) if length as u64 > MAX_FILE_BYTES => Err(unreadable(format!(
+            "it is longer than {MAX_FILE_BYTES} bytes"
+        ))),
         Ok(_) => Ok(bytes),
-        Err(error) => Err(Refused::Unreadable {
-            file: path.to_owned(),
-            reason: error.to_string(),
-        }),
+        Err(error) => Err(unreadable(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_too_long_is_refused_and_not_cut() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(MAX_FILE_BYTES).unwrap();
+        assert_eq!(read_file(file.path()).unwrap().len() as u64, MAX_FILE_BYTES);
+        file.as_file().set_len(MAX_FILE_BYTES + 1).unwrap();
+        let refused = read_file(file.path()).unwrap_err().to_string();
+        assert!(
+            refused.contains("it is longer than 1048576 bytes"),
+            "{refused}"
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::pending,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -53,9 +53,38 @@ pub(super) enum Seen {
     Nothing(String),
 }
 
+/// Where we look at our own port from, so that a look is not taken for a client.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Eye {
+    /// Of the last look: when one has ended, the server may not be done with it yet.
+    address: Arc<Mutex<Option<SocketAddr>>>,
+}
+
+impl Eye {
+    fn looks_from(&self, address: SocketAddr) {
+        *self.lock() = Some(canonical(address));
+    }
+
+    /// Whether this is where we look from.
+    pub(super) fn is_at(&self, address: SocketAddr) -> bool {
+        *self.lock() == Some(canonical(address))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<SocketAddr>> {
+        // Nothing panics while the lock is held, so a poisoned one is as good as new.
+        self.address.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An IPv4 address is the same whichever kind of socket it is seen by.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
 /// Looks at our own port after each swap, until it shows what it should.
 pub(super) struct Wire {
     port: SocketAddr,
+    eye: Eye,
     wanted: Option<Wanted>,
     look: Option<BoxFuture<'static, Seen>>,
 }
@@ -77,9 +106,10 @@ impl fmt::Debug for Wire {
 }
 
 impl Wire {
-    pub(super) fn new(port: SocketAddr) -> Self {
+    pub(super) fn new(port: SocketAddr, eye: Eye) -> Self {
         Self {
             port,
+            eye,
             wanted: None,
             look: None,
         }
@@ -102,7 +132,8 @@ impl Wire {
             && wanted.known != Known::Confirmed
             && self.look.is_none()
         {
-            self.look = Some(Box::pin(look(self.port, wanted.leaf.clone())));
+            let (eye, leaf) = (self.eye.clone(), wanted.leaf.clone());
+            self.look = Some(Box::pin(look(self.port, eye, leaf)));
         }
     }
 
@@ -139,12 +170,17 @@ fn judge(seen: Seen, before: &Known, waited: Duration) -> Known {
 }
 
 /// One look, by the first address that answers.
-async fn look(port: SocketAddr, leaf: CertificateDer<'static>) -> Seen {
+async fn look(port: SocketAddr, eye: Eye, leaf: CertificateDer<'static>) -> Seen {
     let looking = async {
         let mut last = Seen::Nothing("there is no address".to_owned());
         for address in addresses(port) {
             match TcpStream::connect(address).await {
-                Ok(stream) => return shake_hands(stream, leaf).await,
+                Ok(stream) => {
+                    if let Ok(address) = stream.local_addr() {
+                        eye.looks_from(address);
+                    }
+                    return shake_hands(stream, leaf).await;
+                }
                 Err(error) => last = Seen::Nothing(error.to_string()),
             }
         }
@@ -275,6 +311,17 @@ mod tests {
         for (seen, before, waited, expected) in cases {
             assert_eq!(judge(seen, &before, waited), expected);
         }
+    }
+
+    #[test]
+    fn our_own_look_is_known_by_either_kind_of_socket() {
+        let at = |text: &str| text.parse::<SocketAddr>().expect("an address");
+        let eye = Eye::default();
+        assert!(!eye.is_at(at("127.0.0.1:4000")));
+        eye.looks_from(at("127.0.0.1:4000"));
+        assert!(eye.is_at(at("127.0.0.1:4000")));
+        assert!(eye.is_at(at("[::ffff:127.0.0.1]:4000")));
+        assert!(!eye.is_at(at("127.0.0.1:4001")));
     }
 
     #[test]

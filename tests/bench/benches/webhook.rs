@@ -8,10 +8,12 @@ use agents::api::{
 };
 use agents_bench::{
     client::post,
+    cpu::median,
     load::{Latency, Target, at_rate, flat_out},
     pki::Identity,
     program::Webhook,
-    review, servers,
+    review,
+    servers::{self, Running},
     table::{Table, micros, verdict},
 };
 use agents_webhook::{
@@ -25,8 +27,10 @@ use std::{sync::Arc, time::Duration};
 /// The rate at which latency is measured.
 const PER_SECOND: u32 = 2_000;
 const AT_RATE: Duration = Duration::from_secs(10);
-const FLAT_OUT: Duration = Duration::from_secs(5);
-const CONNECTIONS: usize = 8;
+/// Rounds flat out, by turns with the server that does nothing; the middle one counts.
+const ROUNDS: usize = 5;
+const FLAT_OUT: Duration = Duration::from_secs(2);
+const CONNECTIONS: usize = 32;
 /// Time for memory to settle after the start.
 const SETTLE: Duration = Duration::from_secs(2);
 const SIZES: [usize; 3] = [1024, 4 * 1024, 64 * 1024];
@@ -34,9 +38,9 @@ const SIZES: [usize; 3] = [1024, 4 * 1024, 64 * 1024];
 /// What was measured for one size.
 struct Measured {
     size: usize,
-    per_second: f64,
-    per_cpu_second: f64,
+    per_second: usize,
     cost: Duration,
+    cost_of_nothing: Duration,
     allocations: u64,
     webhook: Latency,
     nothing: Latency,
@@ -61,7 +65,7 @@ fn main() -> Result<()> {
             ..target.clone()
         };
         webhook.try_out(&target)?;
-        measured.push(measure(&webhook, size, &target, &other)?);
+        measured.push(measure(&webhook, &nothing, size, &target, &other)?);
     }
     // The other door once, to see that it answers.
     let target = Target {
@@ -75,24 +79,42 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn measure(webhook: &Webhook, size: usize, target: &Target, other: &Target) -> Result<Measured> {
+fn measure(
+    webhook: &Webhook,
+    nothing: &Running,
+    size: usize,
+    target: &Target,
+    other: &Target,
+) -> Result<Measured> {
     // Warm, so that the first measurement is not that of a cold cache.
     flat_out(target, CONNECTIONS, Duration::from_secs(1))?;
-    let before = webhook.cpu()?;
-    let answers = flat_out(target, CONNECTIONS, FLAT_OUT)?;
-    let used = webhook.cpu()? - before;
+    let (mut rates, mut costs, mut costs_of_nothing) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (answers, cost) = cost(target, || webhook.cpu())?;
+        rates.push(answers / FLAT_OUT.as_secs() as usize);
+        costs.push(cost);
+        costs_of_nothing.push(self::cost(other, || nothing.cpu())?.1);
+    }
     let nothing = at_rate(other, PER_SECOND, AT_RATE)?;
     let latency = at_rate(target, PER_SECOND, AT_RATE)?;
     Ok(Measured {
         size,
-        per_second: answers as f64 / FLAT_OUT.as_secs_f64(),
-        per_cpu_second: answers as f64 / used.as_secs_f64(),
-        cost: used / u32::try_from(answers.max(1))?,
+        per_second: median(rates),
+        cost: median(costs),
+        cost_of_nothing: median(costs_of_nothing),
         allocations: allocations(size),
         webhook: latency,
         nothing,
         resident: webhook.resident_mib()?,
     })
+}
+
+/// Answers of a server flat out, and its processor time for each.
+fn cost(target: &Target, cpu: impl Fn() -> Result<Duration>) -> Result<(usize, Duration)> {
+    let before = cpu()?;
+    let answers = flat_out(target, CONNECTIONS, FLAT_OUT)?;
+    let used = cpu()? - before;
+    Ok((answers, used / u32::try_from(answers.max(1))?))
 }
 
 /// Allocations for one review, from bytes to bytes, without the server around it.
@@ -123,6 +145,7 @@ fn overview(measured: &[Measured]) -> Table {
         "per second, flat out",
         "per CPU-second",
         "CPU per review",
+        "doing nothing",
         "allocations",
         "p50",
         "p99",
@@ -135,9 +158,10 @@ fn overview(measured: &[Measured]) -> Table {
     for one in measured {
         table.row([
             format!("{} KiB", one.size / 1024),
-            format!("{:.0}", one.per_second),
-            format!("{:.0}", one.per_cpu_second),
+            one.per_second.to_string(),
+            format!("{:.0}", one.cost.as_secs_f64().recip()),
             micros(one.cost),
+            micros(one.cost_of_nothing),
             one.allocations.to_string(),
             micros(one.webhook.p50),
             micros(one.webhook.p99),
@@ -157,7 +181,7 @@ fn bars(webhook: &Webhook, idle: f64, measured: &[Measured]) -> Table {
         table.row([what.to_owned(), asked.to_owned(), found, verdict(met)]);
     };
     for one in measured.iter().filter(|one| one.size == 4 * 1024) {
-        let found = one.per_cpu_second;
+        let found = one.cost.as_secs_f64().recip();
         let shown = format!("{found:.0}");
         bar(
             "4 KiB reviews per CPU-second",

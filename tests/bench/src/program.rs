@@ -1,6 +1,8 @@
 //! The release build of the webhook as a process, with a certificate and without a cluster.
 
 use crate::{client::Client, cpu, load::Target, pki::Identity};
+use agents::kit::args::variable as common;
+use agents_webhook::args::variable as webhook;
 use anyhow::{Context, Result, bail};
 use std::{
     env,
@@ -37,12 +39,12 @@ impl Webhook {
         let (address, admin) = (free_address()?, free_address()?);
         let started = Instant::now();
         let child = Command::new(release_build("agents-webhook")?)
-            .env("AGENTS_WEBHOOK_LISTEN", address.to_string())
-            .env("AGENTS_ADMIN_LISTEN", admin.to_string())
-            .env("AGENTS_WEBHOOK_LOOKUP", "off")
+            .env(webhook::LISTEN, address.to_string())
+            .env(common::ADMIN_LISTEN, admin.to_string())
+            .env(webhook::LOOKUP, "off")
             .env("AGENTS_LOG_FILTER", "warn")
-            .env("AGENTS_TLS_CERTIFICATE_FILE", identity.certificate_file())
-            .env("AGENTS_TLS_KEY_FILE", identity.key_file())
+            .env(common::TLS_CERTIFICATE_FILE, identity.certificate_file())
+            .env(common::TLS_KEY_FILE, identity.key_file())
             .stdin(Stdio::null())
             .spawn()
             .context("could not start agents-webhook")?;

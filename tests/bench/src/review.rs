@@ -1,5 +1,6 @@
 //! Reviews as the API server sends them: the create of an AgentRun that is allowed, by `kubectl apply --server-side`.
 
+use agents::api::{contract, kind::Kind};
 use serde_json::{Value, json};
 
 /// A review of about this many bytes. What makes it large is what makes real ones large: managed fields, parameters,
@@ -42,9 +43,9 @@ fn spec(entries: usize, text: &str) -> Value {
 }
 
 fn with(spec: &Value) -> String {
-    let group = "agents.proompteng.ai";
-    let kind = json!({"group": group, "version": "v1alpha1", "kind": "AgentRun"});
-    let resource = json!({"group": group, "version": "v1alpha1", "resource": "agentruns"});
+    let (group, version) = (Kind::AgentRun.group(), contract::VERSION);
+    let kind = json!({"group": group, "version": version, "kind": "AgentRun"});
+    let resource = json!({"group": group, "version": version, "resource": "agentruns"});
     json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -61,7 +62,7 @@ fn with(spec: &Value) -> String {
             "dryRun": false,
             "options": {"kind": "PatchOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl", "fieldValidation": "Strict"},
             "object": {
-                "apiVersion": "agents.proompteng.ai/v1alpha1",
+                "apiVersion": Kind::AgentRun.api_version(),
                 "kind": "AgentRun",
                 "metadata": {
                     "name": "bench",
@@ -71,7 +72,7 @@ fn with(spec: &Value) -> String {
                     "managedFields": [{
                         "manager": "kubectl",
                         "operation": "Apply",
-                        "apiVersion": "agents.proompteng.ai/v1alpha1",
+                        "apiVersion": Kind::AgentRun.api_version(),
                         "time": "2026-01-01T00:00:00Z",
                         "fieldsType": "FieldsV1",
                         "fieldsV1": {"f:metadata": {"f:labels": {"f:team": {}}}, "f:spec": managed(spec)},

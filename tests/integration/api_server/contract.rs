@@ -2,28 +2,14 @@
 //! `kubectl patch --subresource=status`, whole removal included.
 
 use agents::api::kind::Kind;
+use anyhow::Result;
 use serde_json::{Value, json};
+use support::builders::smallest;
 use support::kubectl::Said;
-use support::{Namespace, crds, namespace};
+use support::{Namespace, namespace};
 
-/// Kinds whose status has `startedAt`, `finishedAt` and a final phase, with the smallest spec each accepts.
-fn runs() -> [(Kind, Value); 3] {
-    [
-        (
-            Kind::AgentRun,
-            json!({
-                "agentRef": {"name": "a"},
-                "runtime": {"type": "job"},
-                "implementationSpecRef": {"name": "i"}
-            }),
-        ),
-        (
-            Kind::OrchestrationRun,
-            json!({"orchestrationRef": {"name": "o"}}),
-        ),
-        (Kind::ToolRun, json!({"toolRef": {"name": "t"}})),
-    ]
-}
+/// Kinds whose status has `startedAt`, `finishedAt` and a final phase.
+const RUNS: [Kind; 3] = [Kind::AgentRun, Kind::OrchestrationRun, Kind::ToolRun];
 
 struct Subject {
     here: Namespace,
@@ -32,17 +18,11 @@ struct Subject {
 
 impl Subject {
     /// An object of the kind with the given status.
-    async fn new(kind: Kind, spec: &Value, status: Value) -> Self {
-        crds::install_once().await.unwrap();
+    async fn new(kind: Kind, status: Value) -> Self {
         let here = namespace("contract").await.unwrap();
-        let object = json!({
-            "apiVersion": format!("{}/v1alpha1", kind.group()),
-            "kind": kind.as_str(),
-            "metadata": {"name": "x"},
-            "spec": spec,
-        });
+        let object = smallest(kind, "x").to_string();
         here.kubectl
-            .run_with_input(&["create", "--filename", "-"], &object.to_string())
+            .run_with_input(&["create", "--filename", "-"], &object)
             .await
             .unwrap()
             .ok()
@@ -108,15 +88,16 @@ async fn all_refused(subject: &Subject, changes: &[(&str, Value, &str)]) {
 }
 
 #[tokio::test]
-async fn the_times_of_a_run_are_written_once() {
-    for (kind, spec) in runs() {
+async fn the_times_of_a_run_are_written_once() -> Result<()> {
+    support::kinds!();
+    for kind in RUNS {
         let status = json!({
             "phase": "Succeeded",
             "observedGeneration": 1,
             "startedAt": "2026-01-01T10:00:00Z",
             "finishedAt": "2026-01-01T11:00:00Z",
         });
-        let subject = Subject::new(kind, &spec, status).await;
+        let subject = Subject::new(kind, status).await;
         let changes = [
             (
                 "merge",
@@ -153,26 +134,30 @@ async fn the_times_of_a_run_are_written_once() {
         ];
         all_refused(&subject, &changes).await;
     }
+    Ok(())
 }
 
 #[tokio::test]
-async fn a_run_does_not_finish_before_it_starts() {
-    for (kind, spec) in runs() {
+async fn a_run_does_not_finish_before_it_starts() -> Result<()> {
+    support::kinds!();
+    for kind in RUNS {
         let started = json!({"phase": "Running", "startedAt": "2026-01-01T10:00:00Z"});
-        let subject = Subject::new(kind, &spec, started).await;
+        let subject = Subject::new(kind, started).await;
         let early = json!({"status": {"phase": "Failed", "finishedAt": "2026-01-01T09:59:59Z"}});
         all_refused(&subject, &[("merge", early, "finishedAt")]).await;
         let same = json!({"status": {"phase": "Failed", "finishedAt": "2026-01-01T10:00:00Z"}});
         assert_eq!(subject.merge(same).await.code, Some(0));
     }
+    Ok(())
 }
 
 #[tokio::test]
-async fn a_final_phase_is_final() {
-    for (kind, spec) in runs() {
+async fn a_final_phase_is_final() -> Result<()> {
+    support::kinds!();
+    for kind in RUNS {
         for end in ["Succeeded", "Failed", "Cancelled"] {
             let status = json!({"phase": end, "finishedAt": "2026-01-01T11:00:00Z"});
-            let subject = Subject::new(kind, &spec, status).await;
+            let subject = Subject::new(kind, status).await;
             let changes = [
                 ("merge", json!({"status": {"phase": "Running"}}), "phase"),
                 ("merge", json!({"status": {"phase": "Pending"}}), "phase"),
@@ -182,29 +167,32 @@ async fn a_final_phase_is_final() {
             all_refused(&subject, &changes).await;
         }
     }
+    Ok(())
 }
 
 #[tokio::test]
-async fn a_finished_run_can_still_change_elsewhere() {
-    for (kind, spec) in runs() {
+async fn a_finished_run_can_still_change_elsewhere() -> Result<()> {
+    support::kinds!();
+    for kind in RUNS {
         let status = json!({
             "phase": "Succeeded",
             "startedAt": "2026-01-01T10:00:00Z",
             "finishedAt": "2026-01-01T11:00:00Z",
         });
-        let subject = Subject::new(kind, &spec, status).await;
+        let subject = Subject::new(kind, status).await;
         let change =
             json!({"status": {"updatedAt": "2026-01-01T12:00:00Z", "observedGeneration": 2}});
         let said = subject.merge(change).await;
         assert_eq!(said.code, Some(0), "{}", said.stderr);
     }
+    Ok(())
 }
 
 #[tokio::test]
-async fn the_observed_generation_never_falls_on_any_kind() {
+async fn the_observed_generation_never_falls_on_any_kind() -> Result<()> {
+    support::kinds!();
     for kind in Kind::ALL {
-        let subject =
-            Subject::new(kind, &smallest_spec(kind), json!({"observedGeneration": 7})).await;
+        let subject = Subject::new(kind, json!({"observedGeneration": 7})).await;
         let changes = [
             (
                 "merge",
@@ -229,32 +217,5 @@ async fn the_observed_generation_never_falls_on_any_kind() {
             .await;
         assert_eq!(said.code, Some(0), "{}", said.stderr);
     }
-}
-
-fn smallest_spec(kind: Kind) -> Value {
-    let named = json!({"name": "x"});
-    let secret = json!({"secretRef": {"name": "s"}});
-    match kind {
-        Kind::Agent => json!({"providerRef": named}),
-        Kind::AgentRun => runs()[0].1.clone(),
-        Kind::AgentProvider => json!({"binary": "/bin/agent"}),
-        Kind::ImplementationSpec => json!({"text": "Do it."}),
-        Kind::ImplementationSource => json!({"provider": "github", "auth": secret}),
-        Kind::VersionControlProvider => json!({"provider": "github"}),
-        Kind::Memory => json!({"type": "postgres", "connection": secret}),
-        Kind::Orchestration => json!({"steps": []}),
-        Kind::OrchestrationRun => runs()[1].1.clone(),
-        Kind::ToolRun => runs()[2].1.clone(),
-        Kind::SignalDelivery => json!({"signalRef": named}),
-        Kind::Schedule => {
-            json!({"cron": "0 3 * * *", "targetRef": {"kind": "AgentRun", "name": "x"}})
-        }
-        Kind::Tool
-        | Kind::ApprovalPolicy
-        | Kind::Budget
-        | Kind::SecretBinding
-        | Kind::Signal
-        | Kind::Artifact
-        | Kind::Workspace => json!({}),
-    }
+    Ok(())
 }

@@ -1,16 +1,17 @@
 //! Installing the CRDs, and the examples on top of them.
 
 use agents::api::kind::Kind;
+use anyhow::Result;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, ResourceExt};
 use std::collections::BTreeMap;
 use support::fixtures::repository;
-use support::{crds, lab, namespace};
+use support::{crds, namespace};
 
 #[tokio::test]
-async fn the_crds_install_without_a_warning_and_are_established() {
-    assert_eq!(crds::install_once().await.unwrap(), "");
-    let client = lab::shared().await.unwrap().client().await.unwrap();
+async fn the_crds_install_without_a_warning_and_are_established() -> Result<()> {
+    let client = support::own_lab!().client().await?;
+    assert_eq!(crds::install_once().await?, "");
     let api: Api<CustomResourceDefinition> = Api::all(client);
     for kind in Kind::ALL {
         let crd = api
@@ -28,11 +29,12 @@ async fn the_crds_install_without_a_warning_and_are_established() {
             .map(|(type_, status)| (type_.to_owned(), status.to_owned()));
         assert_eq!(conditions, BTreeMap::from(expected), "{}", crd.name_any());
     }
+    Ok(())
 }
 
 #[tokio::test]
-async fn every_example_is_accepted_with_strict_validation_and_no_warning() {
-    crds::install_once().await.unwrap();
+async fn every_example_is_accepted_with_strict_validation_and_no_warning() -> Result<()> {
+    support::kinds!();
     let here = namespace("examples").await.unwrap();
     let folder = repository().join("examples");
     let said = here
@@ -54,4 +56,5 @@ async fn every_example_is_accepted_with_strict_validation_and_no_warning() {
             said.stdout
         );
     }
+    Ok(())
 }

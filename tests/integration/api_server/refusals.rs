@@ -1,12 +1,13 @@
 //! Objects that the schema refuses, each with a message that names the field.
 
 use agents::api::kind::Kind;
+use anyhow::Result;
 use support::fixtures::wrong;
-use support::{crds, namespace};
+use support::namespace;
 
 #[tokio::test]
-async fn every_wrong_object_is_refused_with_a_message_that_names_the_field() {
-    crds::install_once().await.unwrap();
+async fn every_wrong_object_is_refused_with_a_message_that_names_the_field() -> Result<()> {
+    support::kinds!();
     let here = namespace("refusals").await.unwrap();
     for kind in Kind::ALL {
         let objects = wrong(kind).unwrap();
@@ -29,4 +30,5 @@ async fn every_wrong_object_is_refused_with_a_message_that_names_the_field() {
             );
         }
     }
+    Ok(())
 }

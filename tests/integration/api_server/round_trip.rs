@@ -1,13 +1,14 @@
 //! What goes in comes out equal: a full-blown object of each kind loses no field.
 
 use agents::api::kind::Kind;
+use anyhow::Result;
 use serde_json::Value;
 use support::fixtures::full;
-use support::{Namespace, crds, namespace};
+use support::{Namespace, namespace};
 
 #[tokio::test]
-async fn a_full_object_of_each_kind_comes_back_as_it_was_sent() {
-    crds::install_once().await.unwrap();
+async fn a_full_object_of_each_kind_comes_back_as_it_was_sent() -> Result<()> {
+    support::kinds!();
     for kind in Kind::ALL {
         for sent in full(kind).unwrap() {
             let here = namespace("round-trip").await.unwrap();
@@ -16,6 +17,7 @@ async fn a_full_object_of_each_kind_comes_back_as_it_was_sent() {
             assert_eq!(got["status"], sent["status"], "status of {kind}");
         }
     }
+    Ok(())
 }
 
 /// Creates the object, writes its status, and reads it back.

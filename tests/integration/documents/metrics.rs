@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use agents::api::rung::Rung;
-use support::{crds, lab, metrics::Page};
+use agents::{api::rung::Rung, kit::args::variable as common};
+use agents_webhook::args::variable as webhook;
+use anyhow::Result;
+use support::{lab, metrics::Page};
 
 use crate::kit::process::{Process, product};
 
@@ -13,20 +15,21 @@ pub(super) struct Family {
     pub(super) name: String,
     /// Names of its labels, in order.
     pub(super) labels: Vec<String>,
-    /// Type and help.
-    pub(super) about: String,
+    /// Its type.
+    pub(super) kind: String,
+    /// What it says.
+    pub(super) help: String,
 }
 
-/// Starts a program in a cluster and reads its metrics page.
+/// Starts a program in a cluster that has our kinds and reads its metrics page.
 pub(super) async fn families(program: &str, flags: &[&str]) -> Vec<Family> {
-    crds::install_once().await.unwrap();
     let cluster = lab::shared().await.unwrap().environment();
     let cluster = cluster
         .iter()
         .map(|(name, path)| (*name, path.to_str().expect("UTF-8")));
     let environment: Vec<_> = [
-        ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
-        ("AGENTS_WEBHOOK_LISTEN", "127.0.0.1:0"),
+        (common::ADMIN_LISTEN, "127.0.0.1:0"),
+        (webhook::LISTEN, "127.0.0.1:0"),
     ]
     .into_iter()
     .chain(cluster)
@@ -41,7 +44,8 @@ fn read(page: &Page) -> Vec<Family> {
     let families = page.types.iter().map(|(name, kind)| Family {
         name: name.clone(),
         labels: labels(page, name),
-        about: format!("{kind}: {}", page.help.get(name).map_or("", String::as_str)),
+        kind: kind.clone(),
+        help: page.help.get(name).cloned().unwrap_or_default(),
     });
     families.collect()
 }
@@ -61,7 +65,8 @@ fn labels(page: &Page, family: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_gate_of_the_ladder_is_a_metric_that_there_is() {
+async fn every_gate_of_the_ladder_is_a_metric_that_there_is() -> Result<()> {
+    support::kinds!();
     let families = families("agents-webhook", &[]).await;
     let there: BTreeSet<_> = families.iter().map(|family| &*family.name).collect();
     let gates = Rung::ALL.into_iter().flat_map(|rung| rung.gates());
@@ -71,4 +76,5 @@ async fn every_gate_of_the_ladder_is_a_metric_that_there_is() {
         .map(|gate| gate.metric)
         .collect();
     assert_eq!(missing, Vec::<&str>::new());
+    Ok(())
 }

@@ -7,15 +7,22 @@ use agents::api::rung::{Rung, Territory};
 use std::fs;
 use support::fixtures::repository;
 
-use super::bind;
+use super::{bind, metrics::families};
 
 const DOCUMENT: &str = "docs/webhook.md";
 
-#[test]
-fn the_webhook_document_shows_the_ladder_and_every_check() {
+#[tokio::test]
+async fn the_webhook_document_shows_the_ladder_every_check_and_every_metric() {
     let stored = fs::read_to_string(repository().join(DOCUMENT)).unwrap();
-    let document = with_part(&stored, "ladder", &ladder());
-    bind(DOCUMENT, &with_part(&document, "checks", &checks()));
+    let parts = [
+        ("metrics", metrics().await),
+        ("ladder", ladder()),
+        ("checks", checks()),
+    ];
+    let document = parts.iter().fold(stored, |document, (part, text)| {
+        with_part(&document, part, text)
+    });
+    bind(DOCUMENT, &document);
 }
 
 /// The document with another text between the marks of a part, which stay as they are.
@@ -81,4 +88,26 @@ fn checks() -> String {
         text += &format!("| `{check}` | {} |\n", check.meaning());
     }
     text + "| `unseen` | The configurations are not there or cannot be read, so nothing is known. |\n"
+}
+
+/// What a running webhook shows about itself.
+async fn metrics() -> String {
+    let mut text = "| Metric | Type | Labels | What it says |\n|---|---|---|---|\n".to_owned();
+    for family in families("agents-webhook", &[]).await {
+        if family.name.starts_with("agents_webhook_") {
+            let labels: Vec<_> = family
+                .labels
+                .iter()
+                .map(|label| format!("`{label}`"))
+                .collect();
+            text += &format!(
+                "| `{}` | {} | {} | {} |\n",
+                family.name,
+                family.kind,
+                labels.join(", "),
+                family.help.replace('|', "\\|")
+            );
+        }
+    }
+    text
 }

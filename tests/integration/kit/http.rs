@@ -296,3 +296,60 @@ async fn connections_beyond_the_limit_wait_their_turn() {
     drop(second);
     assert_eq!(running.end().await, Drained { cut: 0 });
 }
+
+/// One connection closed for want of room.
+const DISPLACED: &str = "http_connections_closed_total{server=\"test\",cause=\"displaced\"} 1";
+
+#[tokio::test]
+async fn when_there_is_no_room_the_one_that_has_rested_longest_makes_some() {
+    let limits = Limits {
+        connections: 2,
+        ..Limits::default()
+    };
+    let running = Running::start(limits).await;
+    let mut first = connect(running.address).await;
+    assert_eq!(ask(&mut first, "/").await.status, 200);
+    let mut second = connect(running.address).await;
+    assert_eq!(ask(&mut second, "/").await.status, 200);
+    assert_eq!(ask(&mut first, "/").await.status, 200);
+    assert_eq!(get(running.address, "/").await.status, 200);
+    assert_eq!(answer(&mut second).await, None, "it has rested longest");
+    assert_eq!(ask(&mut first, "/").await.status, 200);
+    let page = running.metrics();
+    assert!(page.contains(DISPLACED), "{page}");
+    assert_eq!(running.end().await, Drained { cut: 0 });
+}
+
+#[tokio::test]
+async fn one_that_was_busy_makes_room_as_soon_as_it_rests() {
+    let limits = Limits {
+        connections: 1,
+        ..Limits::default()
+    };
+    let running = Running::start(limits).await;
+    let mut busy = running.hold().await;
+    let mut waiting = connect(running.address).await;
+    send(&mut waiting, b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").await;
+    running.held.release.notify_waiters();
+    assert_eq!(answer(&mut busy).await.expect("an answer").status, 200);
+    assert_eq!(answer(&mut waiting).await.expect("an answer").status, 200);
+    assert_eq!(answer(&mut busy).await, None, "it made room");
+    let page = running.metrics();
+    assert!(page.contains(DISPLACED), "{page}");
+    assert_eq!(running.end().await, Drained { cut: 0 });
+}
+
+#[tokio::test]
+async fn one_that_says_nothing_makes_room_for_one_that_asks() {
+    let limits = Limits {
+        connections: 1,
+        ..Limits::default()
+    };
+    let running = Running::start(limits).await;
+    let mut silent = connect(running.address).await;
+    assert_eq!(get(running.address, "/").await.status, 200);
+    assert_eq!(answer(&mut silent).await, None);
+    let page = running.metrics();
+    assert!(page.contains(DISPLACED), "{page}");
+    assert_eq!(running.end().await, Drained { cut: 0 });
+}

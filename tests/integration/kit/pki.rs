@@ -5,6 +5,7 @@ use std::{
     os::unix::fs::symlink,
     path::Path,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use agents::kit::tls::{ClientMode, Files, Options};
@@ -105,6 +106,27 @@ impl Client {
         TlsConnector::from(Arc::clone(&self.config))
             .connect(name, stream)
             .await
+    }
+}
+
+/// Holds the times after which new certificates were on the wire against the promise of one second. A machine that does
+/// ten things at once may break it for one in fifty, and then not for long.
+pub(crate) fn on_the_wire_in_time(mut times: Vec<Duration>) -> Result<(), String> {
+    const PROMISED: Duration = Duration::from_secs(1);
+    const FORGIVEN: Duration = Duration::from_secs(5);
+    times.sort_unstable();
+    let (Some(median), Some(longest)) = (times.get(times.len() / 2), times.last()) else {
+        return Err("nothing was measured".to_owned());
+    };
+    let late = times.iter().filter(|time| **time > PROMISED).count();
+    let said = format!(
+        "{} certificates on the wire: median {median:?}, maximum {longest:?}, {late} later than {PROMISED:?}",
+        times.len()
+    );
+    eprintln!("{said}");
+    match late <= times.len() / 50 && *longest <= FORGIVEN {
+        true => Ok(()),
+        false => Err(said),
     }
 }
 

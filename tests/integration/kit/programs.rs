@@ -5,11 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::ensure;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use support::wait;
 
 use super::{
-    client::{answer, ask, connect, get, send},
+    client::{DEADLINE, answer, ask, connect, get, send},
     pki::{Authority, Mount, shown},
     process::{Ended, Process, kit_program, product},
 };
@@ -43,9 +45,12 @@ async fn message(process: &mut Process, message: &str) -> Value {
 
 /// Returns once every gate is open.
 async fn ready(admin: SocketAddr) {
-    let opening = async { while get(admin, "/readyz").await.status != 200 {} };
-    let opened = tokio::time::timeout(super::client::DEADLINE, opening).await;
-    opened.expect("open gates");
+    let open = || async {
+        let answer = get(admin, "/readyz?verbose").await;
+        ensure!(answer.status == 200, "{}", answer.body);
+        Ok(())
+    };
+    wait::retry("open gates", DEADLINE, open).await.unwrap();
 }
 
 #[tokio::test]

@@ -18,10 +18,12 @@ use agents::kit::{
     shutdown::{Trigger, channel},
     tls::{ClientMode, Files, Metrics, Notice, Options, Source},
 };
+use anyhow::ensure;
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use rustls::pki_types::CertificateDer;
+use support::wait;
 use tokio::{
     net::TcpListener,
     sync::{Notify, broadcast},
@@ -31,7 +33,7 @@ use tokio::{
 
 use super::{
     client::{DEADLINE, answer, ask, connect, send},
-    pki::{Authority, Client, Mount, Pair, shown},
+    pki::{Authority, Client, Mount, Pair, on_the_wire_in_time, shown},
 };
 
 /// A TLS server in this process, with its certificate source.
@@ -98,13 +100,12 @@ impl Running {
 
     /// Waits until the program is ready, which it is once its own look at the wire has shown the certificate in use.
     async fn ready(&self) {
-        let waiting = async {
-            while self.readiness.gates()[0].closed.is_some() {
-                tokio::task::yield_now().await;
-            }
+        let open = || async {
+            let gates = self.readiness.gates();
+            ensure!(gates[0].closed.is_none(), "{gates:?}");
+            Ok(())
         };
-        let waited = timeout(DEADLINE, waiting).await;
-        waited.unwrap_or_else(|_| panic!("not ready: {:?}", self.readiness.gates()));
+        wait::retry("an open gate", DEADLINE, open).await.unwrap();
     }
 
     /// The next thing that people should hear of.
@@ -116,19 +117,13 @@ impl Running {
     /// Tries until a handshake shows the wanted certificate; gives the time that took.
     async fn shows(&self, client: &Client, wanted: &CertificateDer<'_>) -> Duration {
         let start = Instant::now();
-        let trying = async {
-            loop {
-                let stream = connect(self.address).await;
-                if let Ok(stream) = client.connect(stream).await
-                    && shown(&stream) == *wanted
-                {
-                    return start.elapsed();
-                }
-            }
+        let look = || async {
+            let stream = client.connect(connect(self.address).await).await?;
+            ensure!(shown(&stream) == *wanted, "another certificate");
+            Ok(start.elapsed())
         };
-        timeout(DEADLINE, trying)
-            .await
-            .expect("the new certificate")
+        let shown = wait::retry("the new certificate", DEADLINE, look).await;
+        shown.unwrap()
     }
 
     fn metrics(&self) -> String {
@@ -191,12 +186,14 @@ impl Load {
 
     /// Lets the clients go on until there is something to judge by, then ends them.
     async fn end(mut self) -> (usize, usize) {
-        let enough = async {
-            while self.done.load(Ordering::Relaxed) < HANDSHAKES {
-                tokio::task::yield_now().await;
-            }
+        let enough = || async {
+            let done = self.done.load(Ordering::Relaxed);
+            ensure!(done >= HANDSHAKES, "{done} handshakes");
+            Ok(())
         };
-        timeout(DEADLINE, enough).await.expect("enough handshakes");
+        wait::retry("enough handshakes", DEADLINE, enough)
+            .await
+            .unwrap();
         self.stop.store(true, Ordering::Relaxed);
         while let Some(ended) = self.clients.join_next().await {
             ended.expect("no panic");
@@ -205,12 +202,6 @@ impl Load {
         (count(&self.done), count(&self.failed))
     }
 }
-
-/// A new certificate should be on the wire within this time; how long it took is printed.
-const PROMISED: Duration = Duration::from_secs(1);
-
-/// Beyond this the promise is broken whatever else the machine is doing; below it, a busy one may be to blame.
-const UNFORGIVABLE: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_swapped_under_load_without_a_failed_handshake() {
@@ -231,15 +222,9 @@ async fn certificates_are_swapped_under_load_without_a_failed_handshake() {
         times.push(running.shows(&client, &pair.certificate).await);
     }
     let (handshakes, failed) = load.end().await;
-    times.sort_unstable();
-    let (median, slowest) = (times[SWAPS / 2], times[SWAPS - 1]);
-    let late = times.iter().filter(|time| **time > PROMISED).count();
-    eprintln!(
-        "{SWAPS} swaps, {handshakes} handshakes, {failed} failed; on the wire after {median:?} (median), {slowest:?} \
-         (slowest), {late} later than {PROMISED:?}"
-    );
+    eprintln!("{SWAPS} swaps, {handshakes} handshakes, {failed} failed");
     assert_eq!(failed, 0, "of {handshakes} handshakes");
-    assert!(slowest < UNFORGIVABLE, "a swap took {slowest:?}");
+    on_the_wire_in_time(times).expect("the promise");
     running.ready().await;
     running.end().await;
 }
@@ -252,12 +237,13 @@ async fn refuse_a_broken_pair(running: &Running, mount: &Mount, client: &Client,
         key_pem: stranger.key_pem,
         ..current.clone()
     });
-    let noticing = async {
-        while !running.metrics().contains(REFUSED) {
-            running.shows(client, &current.certificate).await;
-        }
+    let noticed = || async {
+        running.shows(client, &current.certificate).await;
+        let page = running.metrics();
+        ensure!(page.contains(REFUSED), "{page}");
+        Ok(())
     };
-    timeout(DEADLINE, noticing).await.expect("a refusal");
+    wait::retry("a refusal", DEADLINE, noticed).await.unwrap();
     running.shows(client, &current.certificate).await;
     let gates = running.readiness.gates();
     assert_eq!(gates[0].closed, None, "the old pair still serves");
@@ -356,9 +342,11 @@ async fn clients_are_counted_before_they_are_kept_out() {
     }
     let page = running.metrics();
     for line in [
+        // One, though we looked at our own port as well.
+        "tls_clients_total{certificate=\"none\"} 1",
         "tls_clients_total{certificate=\"trusted\"} 1",
         "tls_clients_total{certificate=\"untrusted\"} 1",
-        "tls_client_names_total{issuer=",
+        "tls_client_names_total{issuer=\"rcgen self signed cert\",subject=\"rcgen self signed cert\"} 2",
     ] {
         assert!(page.contains(line), "{line} is not in {page}");
     }

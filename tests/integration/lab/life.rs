@@ -8,13 +8,12 @@ use nix::sys::signal::Signal;
 use std::{
     env,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 use support::{
     lab::{
         Lab, own_name,
         process::Identity,
-        report::measured,
         state::{Home, LabName, Phase, Tier},
     },
     wait,
@@ -37,42 +36,6 @@ pub(super) fn suspect(
         record,
         interfaces,
     ))
-}
-
-/// Holds a start against its limit. Other tests use the same few processors, so the best of three counts.
-pub(super) async fn in_under<F: Future<Output = Result<Duration>>>(
-    limit: Duration,
-    start: impl Fn() -> F,
-) -> Result<()> {
-    let mut took = Vec::new();
-    while took.len() < 3 {
-        took.push(start().await?);
-        if took.iter().any(|took| *took < limit) {
-            return Ok(());
-        }
-    }
-    anyhow::bail!("not in under {limit:?} but in {took:?}")
-}
-
-#[tokio::test]
-async fn a_control_plane_is_usable_in_under_8_seconds_and_leaves_nothing_behind() -> Result<()> {
-    let _turn = ONE_AT_A_TIME.lock().await;
-    let before = interfaces()?;
-    in_under(Duration::from_secs(8), || async {
-        let started = Instant::now();
-        let lab = Lab::start(&own_name("speed")?, Tier::ControlPlane).await?;
-        let usable = started.elapsed();
-        let suspect = suspect(&lab, before.clone())?;
-        let stopping = Instant::now();
-        drop(lab);
-        let stopped = stopping.elapsed();
-        measured(format!(
-            "tier 1: usable after {usable:.1?}, stopped after {stopped:.1?}"
-        ));
-        assert_eq!(suspect.traces()?, Vec::<String>::new());
-        Ok(usable)
-    })
-    .await
 }
 
 #[tokio::test]
@@ -162,7 +125,8 @@ fn this_program(test: &str) -> Result<Command> {
     Ok(command)
 }
 
-const SMALL_TEST: &str = "lab::every_test_has_a_namespace_of_its_own_in_one_shared_control_plane";
+pub(super) const SMALL_TEST: &str =
+    "lab::every_test_has_a_namespace_of_its_own_in_one_shared_control_plane";
 
 #[tokio::test]
 async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
@@ -189,29 +153,4 @@ async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
         Ok(())
     })
     .await
-}
-
-#[tokio::test]
-async fn an_existing_cluster_is_used_and_left_as_it_was() -> Result<()> {
-    let shared = support::lab::shared().await?;
-    let all: Api<Namespace> = Api::all(shared.client().await?);
-    let output = this_program(SMALL_TEST)?
-        .env("LAB_USE_EXISTING_CLUSTER", "1")
-        .env("KUBECONFIG", shared.kubeconfig())
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success() && !said.contains("usable after"),
-        "{said}"
-    );
-    let process = format!("-{:x}-", std::process::id());
-    wait::until_listed(&all, "", GONE, |namespaces: &[Namespace]| {
-        // Those of this program stay; of the other program none.
-        namespaces
-            .iter()
-            .filter_map(|one| one.metadata.name.as_deref())
-            .all(|name| !name.starts_with("lab-") || name.contains(&process))
-    })
-    .await?;
-    Ok(())
 }

@@ -1,9 +1,6 @@
 //! Tier 2: real pods made of our own programs.
 
-use super::{
-    life::{ONE_AT_A_TIME, in_under, survives_kill, suspect},
-    traces::interfaces,
-};
+use super::life::{ONE_AT_A_TIME, survives_kill};
 use anyhow::{Context, Result};
 use k8s_openapi::{
     ByteString,
@@ -39,7 +36,7 @@ use tokio::sync::OnceCell;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Brings the probe into a lab and returns the image's name.
-async fn import_probe(lab: &Lab) -> Result<String> {
+pub(super) async fn import_probe(lab: &Lab) -> Result<String> {
     static PROBE: OnceCell<Image> = OnceCell::const_new();
     let build = || async { build_static(Report::start()).await?.image("probe") };
     let image = PROBE.get_or_try_init(build).await?;
@@ -51,7 +48,7 @@ fn object<K: DeserializeOwned>(value: Value) -> Result<K> {
     Ok(serde_json::from_value(value)?)
 }
 
-fn pod(image: &str, name: &str, arguments: &[&str]) -> Result<Pod> {
+pub(super) fn pod(image: &str, name: &str, arguments: &[&str]) -> Result<Pod> {
     object(json!({
         "metadata": {"name": name, "labels": {"app": name}},
         "spec": {
@@ -61,38 +58,8 @@ fn pod(image: &str, name: &str, arguments: &[&str]) -> Result<Pod> {
     }))
 }
 
-fn phase(pod: &Pod) -> Option<&str> {
+pub(super) fn phase(pod: &Pod) -> Option<&str> {
     pod.status.as_ref()?.phase.as_deref()
-}
-
-#[tokio::test]
-async fn a_first_pod_runs_in_under_20_seconds_and_nothing_is_left_behind() -> Result<()> {
-    // The shared one runs beside, which makes this also the proof of two nodes on one machine.
-    import_probe(support::node_lab!()).await?;
-    let _turn = ONE_AT_A_TIME.lock().await;
-    let before = interfaces()?;
-    in_under(Duration::from_secs(20), || async {
-        let started = Instant::now();
-        let lab = Lab::start(&own_name("speed-node")?, Tier::Node).await?;
-        let usable = started.elapsed();
-        let image = import_probe(&lab).await?;
-        let pods: Api<Pod> = Api::namespaced(lab.client().await?, "default");
-        let first = pod(&image, "first", &["serve", "0.0.0.0:8080", "hello"])?;
-        pods.create(&PostParams::default(), &first).await?;
-        wait::until(&pods, "first", DEADLINE, |pod| phase(pod) == Some("Running")).await?;
-        let running = started.elapsed();
-        let suspect = suspect(&lab, before.clone())?;
-        assert_ne!(suspect.traces()?, Vec::<String>::new(), "the search finds a running lab");
-        let stopping = Instant::now();
-        drop(lab);
-        let stopped = stopping.elapsed();
-        measured(format!(
-            "tier 2: usable after {usable:.1?}, first pod Running after {running:.1?}, stopped after {stopped:.1?}"
-        ));
-        assert_eq!(suspect.traces()?, Vec::<String>::new());
-        Ok(running)
-    })
-    .await
 }
 
 #[tokio::test]

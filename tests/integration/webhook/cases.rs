@@ -291,6 +291,7 @@ async fn compare(here: &Namespace, folders: &[String]) -> Result<()> {
 
 #[tokio::test]
 async fn every_rule_is_told_by_kubectl_as_it_is_written_down() -> Result<()> {
+    support::own_lab!();
     let here = hook::namespace("cases").await?;
     prepare(&here, "job").await?;
     compare(&here, &kinds()).await
@@ -305,10 +306,12 @@ async fn under_policy(name: &str) -> Result<()> {
 
 #[tokio::test]
 async fn a_strict_policy_is_told_by_kubectl_as_it_is_written_down() -> Result<()> {
+    support::own_lab!();
     under_policy("strict").await
 }
 
 #[tokio::test]
 async fn a_lenient_policy_is_told_by_kubectl_as_it_is_written_down() -> Result<()> {
+    support::own_lab!();
     under_policy("lenient").await
 }

@@ -4,6 +4,7 @@ use std::{fs, time::Duration};
 
 use agents::api::{
     contract::{annotation, label},
+    kind::Kind,
     kinds::AgentRun,
 };
 use anyhow::{Context, Result};
@@ -13,7 +14,11 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use support::{Namespace, wait};
+use support::{
+    Namespace,
+    builders::{owned_by, smallest},
+    wait,
+};
 use tempfile::TempDir;
 
 use super::hook::{self, DEADLINE, Station, job};
@@ -24,17 +29,11 @@ const COLLECTION: Duration = Duration::from_secs(300);
 /// A run and a Job that belongs to it, whose outcome is not stored.
 async fn run_with_job(here: &Namespace, name: &str) -> Result<(AgentRun, Job)> {
     let params = PostParams::default();
-    let run = json!({
-        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": {"name": name},
-        "spec": {"agentRef": {"name": "a"}, "implementationSpecRef": {"name": "i"}, "runtime": {"type": "job"}},
-    });
     let runs = here.api::<AgentRun>();
-    let run = runs.create(&params, &serde_json::from_value(run)?).await?;
+    let run = smallest(Kind::AgentRun, name).typed()?;
+    let run = runs.create(&params, &run).await?;
     let mut owned = job(name, json!({label::AGENT_RUN: name}));
-    owned["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "controller": true,
-        "name": name, "uid": run.uid(),
-    }]);
+    owned["metadata"]["ownerReferences"] = owned_by(Kind::AgentRun, &run);
     let jobs = here.api::<Job>();
     let owned = jobs
         .create(&params, &serde_json::from_value(owned)?)
@@ -44,6 +43,7 @@ async fn run_with_job(here: &Namespace, name: &str) -> Result<(AgentRun, Job)> {
 
 #[tokio::test]
 async fn a_job_is_kept_until_its_outcome_is_recorded() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("guard").await?;
     let (run, owned) = run_with_job(&here, "kept").await?;
     let delete = ["delete", "job", "kept", "--wait=false"];
@@ -77,6 +77,7 @@ async fn a_job_is_kept_until_its_outcome_is_recorded() -> Result<()> {
 
 #[tokio::test]
 async fn who_deleted_a_job_too_early_is_noted_on_its_run() -> Result<()> {
+    support::own_lab!();
     let folder = TempDir::new()?;
     let policy = folder.path().join("policy.yaml");
     fs::write(&policy, "jobDelete: warn\n")?;
@@ -112,6 +113,7 @@ async fn who_deleted_a_job_too_early_is_noted_on_its_run() -> Result<()> {
 
 #[tokio::test]
 async fn a_job_goes_with_its_run() -> Result<()> {
+    support::own_lab!();
     let here = hook::namespace("guard-owner").await?;
     run_with_job(&here, "gone").await?;
     let params = DeleteParams::background();

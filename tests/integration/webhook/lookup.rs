@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use support::{Namespace, crds, namespace, wait};
+use support::{Namespace, builders::smallest, namespace, wait};
 use tokio::sync::watch;
 
 use crate::way::Way;
@@ -94,11 +94,7 @@ async fn follow(
 }
 
 async fn apply(namespace: &Namespace, kind: Kind, name: &str, spec: Value) -> Result<()> {
-    let object = json!({
-        "apiVersion": format!("{}/v1alpha1", kind.group()), "kind": kind.as_str(),
-        "metadata": {"name": name}, "spec": spec,
-    });
-    let manifest = object.to_string();
+    let manifest = smallest(kind, name).spec(spec).to_string();
     let applied = namespace
         .kubectl
         .run_with_input(&["apply", "--server-side", "--filename", "-"], &manifest)
@@ -108,17 +104,9 @@ async fn apply(namespace: &Namespace, kind: Kind, name: &str, spec: Value) -> Re
 
 #[tokio::test]
 async fn objects_are_known_as_soon_as_they_are_there_and_forgotten_when_they_go() -> Result<()> {
-    crds::install_once().await?;
+    support::kinds!();
     let namespace = namespace("lookup").await?;
-    apply(
-        &namespace,
-        Kind::Memory,
-        "there",
-        json!({
-            "type": "postgres", "connection": {"secretRef": {"name": "s"}},
-        }),
-    )
-    .await?;
+    apply(&namespace, Kind::Memory, "there", json!({})).await?;
     let spec = json!({"agentRef": {"name": "coder"}, "memoryRef": {"name": "there"}});
     let client = namespace.client.clone();
     follow(client, &namespace.name, async |scene| {
@@ -146,7 +134,7 @@ async fn objects_are_known_as_soon_as_they_are_there_and_forgotten_when_they_go(
 
 #[tokio::test]
 async fn a_program_without_permissions_ends_with_all_that_it_lacks() -> Result<()> {
-    crds::install_once().await?;
+    support::kinds!();
     let lab = support::lab::shared().await?;
     let mut config = support::cluster::config(lab.kubeconfig()).await?;
     config.auth_info.impersonate = Some("someone-without-rights".to_owned());
@@ -180,7 +168,7 @@ async fn a_program_without_permissions_ends_with_all_that_it_lacks() -> Result<(
 
 #[tokio::test]
 async fn the_copy_stays_in_use_while_the_api_server_is_away_and_catches_up() -> Result<()> {
-    crds::install_once().await?;
+    support::kinds!();
     let namespace = namespace("lookup").await?;
     let agent = json!({"providerRef": {"name": "p"}});
     apply(&namespace, Kind::Agent, "old", agent.clone()).await?;

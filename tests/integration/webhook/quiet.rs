@@ -18,8 +18,9 @@ use kube::{
 use serde_json::{Value, json};
 use support::{
     Namespace,
+    builders::{Builder, owned_by, smallest},
     fixtures::{examples, repository},
-    wait,
+    lab, wait,
 };
 
 use super::{
@@ -33,24 +34,8 @@ fn api(here: &Namespace, kind: &str) -> Result<Api<DynamicObject>> {
 }
 
 /// An object that breaks one rule.
-fn without_size(name: &str) -> Value {
-    json!({
-        "apiVersion": "workspaces.proompteng.ai/v1alpha1", "kind": "Workspace",
-        "metadata": {"name": name}, "spec": {},
-    })
-}
-
-fn agent_run(name: &str, more: Value) -> Value {
-    let mut spec = json!({
-        "agentRef": {"name": "coder"}, "implementationSpecRef": {"name": "task"}, "runtime": {"type": "job"},
-    });
-    for (name, value) in more.as_object().into_iter().flatten() {
-        spec[name] = value.clone();
-    }
-    json!({
-        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun",
-        "metadata": {"name": name}, "spec": spec,
-    })
+fn without_size(name: &str) -> Builder {
+    smallest(Kind::Workspace, name)
 }
 
 /// Whether the webhook wrote it: the Job controller has something to say as well.
@@ -78,6 +63,7 @@ async fn events_until(here: &Namespace, sentinel: &str) -> Result<Vec<Event>> {
 
 #[tokio::test]
 async fn every_example_is_accepted_and_nothing_is_warned_about() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("examples").await?;
     let folder = repository().join("examples");
     let folder = folder.to_str().context("a path in UTF-8")?;
@@ -107,9 +93,9 @@ async fn every_example_is_accepted_and_nothing_is_warned_about() -> Result<()> {
 
 #[tokio::test]
 async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("three-faults").await?;
-    let faulty = agent_run(
-        "faulty",
+    let faulty = smallest(Kind::AgentRun, "faulty").spec(
         json!({"runtime": {"type": "jbo"}, "parameters": {"a b": ""}, "ttlSecondsAfterFinished": -1}),
     );
     let apply = ["apply", "--filename", "-"];
@@ -135,6 +121,16 @@ async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<
     let events = events_until(&here, "sentinel").await?;
     assert_eq!(events.len(), 1, "{events:?}");
     let event = &events[0];
+    // Where kubectl shows the message only, it names them all as well.
+    let create = ["create", "--filename", "-"];
+    let said = here.kubectl.run_with_input(&create, &faulty).await?;
+    for field in expected {
+        assert!(
+            said.stderr.contains(field),
+            "{field} is not in: {}",
+            said.stderr
+        );
+    }
     let about = event.regarding.clone().unwrap_or_default();
     assert_eq!(about.name.as_deref(), Some("faulty"));
     assert_eq!((about.uid, event.series.clone()), (None, None));
@@ -148,17 +144,54 @@ async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<
 }
 
 #[tokio::test]
+async fn the_audit_log_says_which_rule_decided_under_which_policy() -> Result<()> {
+    support::own_lab!();
+    let log = lab::shared().await?.audit_log().context("an audit log")?;
+    let here = hook::namespace("audit").await?;
+    let apply = ["apply", "--filename", "-"];
+    let faulty = smallest(Kind::AgentRun, "faulty")
+        .spec(json!({"ttlSecondsAfterFinished": -1}))
+        .to_string();
+    here.kubectl.run_with_input(&apply, &faulty).await?;
+    let annotations = wait::retry("the entry in the audit log", DEADLINE, || async {
+        let text = std::fs::read_to_string(&log)?;
+        let mut entries = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let entry = entries.find(|entry| {
+            let about = &entry["objectRef"];
+            about["namespace"] == here.name && about["resource"] == Kind::AgentRun.plural()
+        });
+        entry
+            .map(|entry| entry["annotations"].clone())
+            .context("not there yet")
+    })
+    .await?;
+    let said = |key: &str| {
+        let mut all = annotations.as_object().into_iter().flatten();
+        let value = all.find(|(name, _)| name.ends_with(&format!("/{key}")));
+        value
+            .and_then(|(_, value)| value.as_str())
+            .unwrap_or_default()
+    };
+    assert_eq!(
+        (said("rule"), said("mode")),
+        ("Spec", "enforce"),
+        "{annotations}"
+    );
+    assert_eq!(said("policy").len(), 12, "{annotations}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_refused_update_has_its_event_with_the_uid_of_the_object() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("update").await?;
     let apply = ["apply", "--filename", "-"];
-    let good = json!({
-        "apiVersion": "workspaces.proompteng.ai/v1alpha1", "kind": "Workspace",
-        "metadata": {"name": "disk"}, "spec": {"size": "1Gi"},
-    });
-    let input = good.to_string();
+    let disk = |size: &str| smallest(Kind::Workspace, "disk").spec(json!({"size": size}));
+    let input = disk("1Gi").to_string();
     here.kubectl.run_with_input(&apply, &input).await?.ok()?;
-    let mut bad = good;
-    bad["spec"]["size"] = json!("1GB");
+    let bad = disk("1GB");
     let said = here
         .kubectl
         .run_with_input(&apply, &bad.to_string())
@@ -176,21 +209,23 @@ async fn a_refused_update_has_its_event_with_the_uid_of_the_object() -> Result<(
 
 #[tokio::test]
 async fn a_dry_run_leaves_no_event_and_no_change() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("dry-run").await?;
     let runs = api(&here, "AgentRun")?;
     let params = PostParams::default();
-    let run = serde_json::from_value(agent_run("run", json!({})))?;
+    let run = smallest(Kind::AgentRun, "run").typed()?;
     let run = runs.create(&params, &run).await?;
     let mut owned = job("owned", json!({label::AGENT_RUN: "run"}));
-    owned["metadata"]["ownerReferences"] = owner(&run);
+    owned["metadata"]["ownerReferences"] = owned_by(Kind::AgentRun, &run);
     let jobs = here.api::<Job>();
     let owned = jobs
         .create(&params, &serde_json::from_value(owned)?)
         .await?;
 
-    let frozen = agent_run("run", json!({"parameters": {"a b": ""}})).to_string();
+    let frozen = smallest(Kind::AgentRun, "run").spec(json!({"parameters": {"a b": ""}}));
+    let frozen = frozen.to_string();
     let wrong = without_size("wrong").to_string();
-    let good = agent_run("good", json!({})).to_string();
+    let good = smallest(Kind::AgentRun, "good").to_string();
     let status = json!({"status": {"observedGeneration": 9}}).to_string();
     let dry = ["apply", "--dry-run=server", "--filename", "-"];
     for (input, code) in [(&wrong, 1), (&frozen, 1), (&good, 0)] {
@@ -220,14 +255,6 @@ async fn a_dry_run_leaves_no_event_and_no_change() -> Result<()> {
     assert_eq!(job.metadata.annotations, owned.metadata.annotations);
     assert_eq!(runs.get_opt("good").await?.map(|run| run.name_any()), None);
     Ok(())
-}
-
-/// The reference by which an object belongs to a run.
-pub(super) fn owner(run: &DynamicObject) -> Value {
-    json!([{
-        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "controller": true,
-        "name": run.name_any(), "uid": run.uid(),
-    }])
 }
 
 /// One example of every kind, without a status.
@@ -261,6 +288,7 @@ async fn versions(
 
 #[tokio::test]
 async fn applying_the_same_again_keeps_the_version() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("no-op").await?;
     let objects = one_of_each()?;
     let documents = objects
@@ -286,6 +314,7 @@ async fn applying_the_same_again_keeps_the_version() -> Result<()> {
 
 #[tokio::test]
 async fn writing_the_same_status_again_keeps_the_version() -> Result<()> {
+    support::own_lab!();
     let here = hook::calm_namespace("no-op-status").await?;
     for (kind, name, object) in one_of_each()? {
         let api = api(&here, kind.as_str())?;

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::{Api, api::PostParams};
 use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
 use support::{
-    image::StaticPrograms,
+    image::OwnPrograms,
     lab::{
         Lab,
         pki::{Authority, Subject},
@@ -28,7 +28,7 @@ const PROGRAMS: [(&str, &str, u16); 3] = [
 ];
 
 /// Brings the images in, starts the pods and waits until all are ready.
-pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
+pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
     for image in own.product_images()? {
         lab.import(&image).await?;
     }

@@ -4,22 +4,26 @@ use super::{
     Held, Programs, Up,
     admission::{RUNG, Webhook},
 };
-use agents::api::registration::Reach;
-use anyhow::{Context, Result, bail};
+use agents::{
+    api::{contract::path, registration::Reach},
+    kit::args::variable as common,
+};
+use agents_webhook::args::variable;
+use anyhow::{Context, Result, anyhow, bail};
 use std::{
-    env,
     fs::{self, File},
     net::SocketAddr,
     path::Path,
-    process::{self, Stdio},
+    process::Stdio,
     time::Duration,
 };
 use support::{
     http,
-    image::StaticPrograms,
+    image::OwnPrograms,
     lab::{
         Lab,
         pki::{Authority, Subject},
+        process::supervisor,
     },
     ports::free_addresses,
     wait,
@@ -29,7 +33,7 @@ use tokio::process::{Child, Command};
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Starts the programs and waits until each says that it is ready.
-pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
+pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
     let folder = lab.kubeconfig().parent().context("the lab has no folder")?;
     let authority = Authority::make(&folder.join("webhook"))?;
     let subject = Subject {
@@ -40,13 +44,13 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
     authority.issue("tls", subject)?;
     let [admission, admins @ ..] = free_addresses::<4>()?;
     let webhook = [
-        ("AGENTS_WEBHOOK_LISTEN", admission.to_string()),
-        ("AGENTS_WEBHOOK_RUNG", RUNG.to_string()),
+        (variable::LISTEN, admission.to_string()),
+        (variable::RUNG, RUNG.to_string()),
         (
-            "AGENTS_TLS_CERTIFICATE_FILE",
-            path(folder, "webhook/tls.crt")?,
+            common::TLS_CERTIFICATE_FILE,
+            text(folder, "webhook/tls.crt")?,
         ),
-        ("AGENTS_TLS_KEY_FILE", path(folder, "webhook/tls.key")?),
+        (common::TLS_KEY_FILE, text(folder, "webhook/tls.key")?),
     ];
     let mut up = Vec::new();
     let programs = [
@@ -55,17 +59,21 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
         ("agents-webhook", &[], &webhook),
     ];
     for ((name, arguments, settings), admin) in programs.into_iter().zip(admins) {
-        let mut command = bound_to_this_process(&own.path(name)?)?;
+        let mut command = Command::from(supervisor::bound(&own.path(name)?, arguments));
         command
-            .args(arguments)
             .envs(lab.environment())
             .envs(settings.iter().map(|(name, value)| (*name, value)))
-            .env("AGENTS_ADMIN_LISTEN", admin.to_string())
-            .stderr(File::create(
-                folder.join("logs").join(format!("{name}.log")),
-            )?);
+            .env(common::ADMIN_LISTEN, admin.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(supervisor::log(folder, name))?)
+            .kill_on_drop(true);
         let mut child = command.spawn()?;
-        ready(name, admin, &mut child).await?;
+        // The log goes with the lab, so what it says is told here.
+        ready(name, admin, &mut child).await.map_err(|error| {
+            let said = supervisor::last_words(folder, name);
+            anyhow!("{error:#}; its log ends with:\n{said}")
+        })?;
         up.push(Up {
             name,
             admin,
@@ -79,35 +87,17 @@ pub(super) async fn start(lab: &Lab, own: &StaticPrograms) -> Result<Programs> {
     Ok(Programs { up, webhook })
 }
 
-/// A command whose process the kernel ends when this one is gone, however it goes.
-fn bound_to_this_process(program: &Path) -> Result<Command> {
-    let mut command = Command::new(env::current_exe()?);
-    command
-        .args([
-            "stage",
-            "part",
-            "--parent",
-            &process::id().to_string(),
-            "--",
-        ])
-        .arg(program)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .kill_on_drop(true);
-    Ok(command)
-}
-
 /// Waits until the program says that it is ready; one that has ended will never say so.
 async fn ready(name: &str, admin: SocketAddr, child: &mut Child) -> Result<()> {
     let admin = admin.to_string();
-    let answer = wait::retry(name, DEADLINE, || http::get(&admin, "/readyz"));
+    let answer = wait::retry(name, DEADLINE, || http::get(&admin, path::READYZ));
     tokio::select! {
         answer = answer => answer.map(drop),
-        status = child.wait() => bail!("{name} ended with {}; see `lab logs {name}`", status?),
+        status = child.wait() => bail!("{name} ended with {}", status?),
     }
 }
 
-fn path(folder: &Path, file: &str) -> Result<String> {
+fn text(folder: &Path, file: &str) -> Result<String> {
     let path = folder.join(file).into_os_string().into_string();
     path.ok().context("the lab's folder is not UTF-8")
 }

@@ -1,12 +1,13 @@
-//! Builds this workspace's own programs as static binaries, fit for an image that holds nothing else.
+//! Builds this workspace's own programs: static ones, fit for an image that holds nothing else, or such as this machine
+//! runs.
 
 use super::Image;
 use crate::cargo;
-use crate::fixtures::repository;
 use crate::lab::report::{Report, spoken};
 use anyhow::{Context, Result, bail};
 use std::{
-    path::PathBuf,
+    env,
+    path::{Path, PathBuf},
     process::Stdio,
     time::{Duration, Instant},
 };
@@ -18,13 +19,13 @@ const PROGRAMS: &[&str] = &["agents", "agents-webhook", "agents-sidecar", PROBE]
 /// Proves the lab; no part of the product.
 const PROBE: &str = "probe";
 
-/// Where the static programs are.
+/// Where the programs are.
 #[derive(Clone, Debug)]
-pub struct StaticPrograms {
+pub struct OwnPrograms {
     folder: PathBuf,
 }
 
-impl StaticPrograms {
+impl OwnPrograms {
     /// The file of one program.
     pub fn path(&self, name: &str) -> Result<PathBuf> {
         if !PROGRAMS.contains(&name) {
@@ -33,7 +34,7 @@ impl StaticPrograms {
         Ok(self.folder.join(name))
     }
 
-    /// The image of one program, called `localhost/<name>:lab`.
+    /// The image of one program, called `localhost/<name>:lab`; for static programs only.
     pub fn image(&self, name: &str) -> Result<Image> {
         Image::of_program(&format!("localhost/{name}:lab"), &self.path(name)?)
     }
@@ -45,21 +46,57 @@ impl StaticPrograms {
     }
 }
 
-/// Builds the programs and the probe; cargo does nothing if they are up to date.
-pub async fn build_static(report: Report) -> Result<StaticPrograms> {
-    let started = Instant::now();
-    report.line(format!(
-        "building {} as static programs",
-        PROGRAMS.join(", ")
-    ));
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+/// Why no static program can be built here, if so.
+pub async fn static_obstacle() -> Result<Option<String>> {
+    let asked = Command::new("cc").arg("-print-file-name=libc.a").output();
+    let asked = timeout(Duration::from_secs(10), asked).await?;
+    let printed = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let library = printed.as_deref().unwrap_or_default().trim();
+    Ok(without_library(library))
+}
+
+/// A compiler that does not know where the library is prints its bare name.
+fn without_library(printed: &str) -> Option<String> {
+    let path = Path::new(printed);
+    let there = path.is_absolute() && path.is_file();
+    (!there).then(|| {
+        "there is no libc.a to build static programs with (on Debian: libc6-dev)".to_owned()
+    })
+}
+
+/// Builds static programs; cargo does nothing if they are up to date.
+pub async fn build_static(report: Report) -> Result<OwnPrograms> {
+    if let Some(reason) = static_obstacle().await? {
+        bail!("no images can be made: {reason}");
+    }
+    let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
     let mut command = Command::from(cargo::command());
     command
-        .args(["build", "--quiet", "--workspace", "--target", &target])
-        .args(PROGRAMS.iter().flat_map(|name| ["--bin", name]))
+        .args(["build", "--target", &target])
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         // As in the Makefile, so that one build serves the tests, the images and `make run`.
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env("RUSTFLAGS", "-C target-feature=+crt-static");
+    build(command, "static programs", report).await?;
+    let folder = cargo::target_folder().join(target).join("debug");
+    Ok(OwnPrograms { folder })
+}
+
+/// Builds programs that run on this machine, linked as cargo was told to.
+pub async fn build_local(report: Report) -> Result<OwnPrograms> {
+    let mut command = Command::from(cargo::command());
+    command.arg("build");
+    build(command, "programs", report).await?;
+    let target = env::var_os("CARGO_BUILD_TARGET").unwrap_or_default();
+    let folder = cargo::target_folder().join(target).join("debug");
+    Ok(OwnPrograms { folder })
+}
+
+async fn build(mut command: Command, what: &str, report: Report) -> Result<()> {
+    let started = Instant::now();
+    report.line(format!("building the {what} {}", PROGRAMS.join(", ")));
+    command
+        .args(["--quiet", "--workspace"])
+        .args(PROGRAMS.iter().flat_map(|name| ["--bin", name]))
         .stdin(Stdio::null())
         .kill_on_drop(true);
     let status = timeout(DEADLINE, command.status())
@@ -67,15 +104,24 @@ pub async fn build_static(report: Report) -> Result<StaticPrograms> {
         .context("cargo takes too long")?
         .context("could not run cargo")?;
     if !status.success() {
-        bail!("the static programs could not be built; cargo said why above");
+        bail!("the {what} could not be built; cargo said why above");
     }
-    report.line(format!(
-        "built the static programs in {}",
-        spoken(started.elapsed())
-    ));
-    let target_folder = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| repository().join("target"), PathBuf::from);
-    Ok(StaticPrograms {
-        folder: target_folder.join(target).join("debug"),
-    })
+    report.line(format!("built the {what} in {}", spoken(started.elapsed())));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn static_programs_need_the_library_where_the_compiler_says_it_is() {
+        let library = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(without_library(library.path().to_str().unwrap()), None);
+        let missing =
+            Some("there is no libc.a to build static programs with (on Debian: libc6-dev)");
+        for printed in ["libc.a", "", "/nowhere/libc.a"] {
+            assert_eq!(without_library(printed).as_deref(), missing, "{printed}");
+        }
+    }
 }

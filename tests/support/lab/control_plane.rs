@@ -8,7 +8,10 @@ use super::{
     tools::Programs,
 };
 use anyhow::Result;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// Group whose members may do everything.
 const MASTERS: &str = "system:masters";
@@ -54,6 +57,21 @@ impl Layout<'_> {
     }
 }
 
+/// What the API server keeps in its audit log: who wrote what, and what admission said about it.
+const AUDIT_RULES: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, verbs: [create, update, patch, delete], resources: [{group: agents.proompteng.ai}, {group: batch}]}
+- {level: None}
+";
+const AUDIT_POLICY: &str = "audit-policy.yaml";
+
+/// The audit log in a lab's folder.
+pub fn audit_log(folder: &Path) -> PathBuf {
+    folder.join("audit.log")
+}
+
 /// The administrator's kubeconfig in a lab's folder.
 pub fn admin_kubeconfig(folder: &Path) -> PathBuf {
     folder.join("kubeconfig")
@@ -61,6 +79,7 @@ pub fn admin_kubeconfig(folder: &Path) -> PathBuf {
 
 /// Writes keys, certificates and kubeconfigs of the control plane; `node_address` is one more name of the API server.
 pub fn write_files(layout: &Layout<'_>, node_address: Option<&str>) -> Result<Authority> {
+    fs::write(layout.folder.join(AUDIT_POLICY), AUDIT_RULES)?;
     let authority = Authority::make(&layout.folder.join("pki"))?;
     let mut hosts = vec![
         "localhost",
@@ -153,6 +172,11 @@ pub(super) fn api_server(layout: &Layout<'_>) -> Result<Part> {
         .flag("service-cluster-ip-range", SERVICES)
         .flag("allow-privileged", true)
         .flag("enable-priority-and-fairness", false)
+        .file("audit-policy-file", layout.folder.join(AUDIT_POLICY))
+        .file("audit-log-path", audit_log(layout.folder))
+        // A test run writes tens of thousands of objects, and nobody looks far back.
+        .flag("audit-log-maxsize", 20)
+        .flag("audit-log-maxbackup", 1)
         .flag("profiling", false))
 }
 

@@ -15,8 +15,7 @@ use super::{
     process::{Identity, Part, Readiness, Step},
     relay::Relay,
     report::Report,
-    state::PartRecord,
-    tools,
+    state::{PartRecord, Tier},
 };
 use crate::image::Image;
 use anyhow::{Context, Result, bail};
@@ -43,16 +42,16 @@ pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
     machine::obstacle(report).await
 }
 
-/// The programs of the highest tier that this machine can run; what stands against a node is said in a line. To be asked
-/// before anything is built: runc compiles only with the packages that this installs.
-pub async fn usable_programs(report: Report) -> Result<Vec<&'static str>> {
+/// The highest tier that this machine can run; what stands against a node is said in a line. To be asked before anything
+/// is built: runc compiles only with the packages that this installs.
+pub async fn usable_tier(report: Report) -> Result<Tier> {
     let Some(reason) = obstacle(report).await? else {
-        return Ok([tools::CONTROL_PLANE, tools::NODE].concat());
+        return Ok(Tier::Node);
     };
     report.line(format!(
         "tier 2 is not possible here: {reason}; tier 1 is built"
     ));
-    Ok(tools::CONTROL_PLANE.into())
+    Ok(Tier::ControlPlane)
 }
 
 /// Makes control groups for a node.

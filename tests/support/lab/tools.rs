@@ -4,8 +4,13 @@
 
 pub mod build;
 
+use super::state::Tier;
 use anyhow::{Result, bail};
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 /// Kubernetes and its version as the programs themselves report it; without these flags they claim v0.0.0.
 const KUBERNETES_FLAGS: &str = "-s -w \
@@ -217,6 +222,14 @@ pub const NODE: &[&str] = &[
     "pause",
 ];
 
+/// What a tier is made of.
+pub fn of_tier(tier: Tier) -> Vec<&'static str> {
+    match tier {
+        Tier::ControlPlane => CONTROL_PLANE.into(),
+        Tier::Node => [CONTROL_PLANE, NODE].concat(),
+    }
+}
+
 /// Replaces the names of groups (`control-plane`, `node`) by their members and refuses unknown names.
 pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
     let mut names = Vec::new();
@@ -236,7 +249,8 @@ pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
             },
         }
     }
-    names.dedup();
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(*name));
     Ok(names)
 }
 
@@ -261,7 +275,7 @@ impl Programs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::{fs, path::Path};
 
     fn pins() -> &'static Path {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tools"))
@@ -294,6 +308,28 @@ mod tests {
         }
     }
 
+    /// The programs say these versions of themselves, whatever was compiled.
+    #[test]
+    fn versions_in_flags_are_those_of_the_pins() {
+        let manifest = |folder| fs::read_to_string(pins().join(folder).join("go.mod")).unwrap();
+        let kubernetes = manifest("kubernetes");
+        for recipe in RECIPES {
+            let pinned = manifest(recipe.folder);
+            let flags = recipe.ldflags.split_whitespace();
+            for (name, value) in flags.filter_map(|flag| flag.split_once('=')) {
+                let is_pinned = match name.ends_with("Minor") {
+                    true => kubernetes.contains(&format!("k8s.io/kubernetes v1.{value}.")),
+                    false => value == "1" || pinned.split_whitespace().any(|word| word == value),
+                };
+                assert!(
+                    is_pinned,
+                    "{name}={value} is not in {}/go.mod",
+                    recipe.folder
+                );
+            }
+        }
+    }
+
     #[test]
     fn names_are_unique_and_groups_name_known_tools() {
         let names: Vec<_> = all_tools().map(|tool| tool.name).collect();
@@ -302,6 +338,18 @@ mod tests {
         for name in expand(&groups).unwrap() {
             assert!(names.contains(&name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_tool_that_is_asked_for_twice_is_built_once() {
+        let wanted = ["kubectl", "etcd", "kubectl", "control-plane"].map(str::to_owned);
+        let expected = [
+            "kubectl",
+            "etcd",
+            "kube-apiserver",
+            "kube-controller-manager",
+        ];
+        assert_eq!(expand(&wanted).unwrap(), expected);
     }
 
     #[test]

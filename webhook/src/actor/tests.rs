@@ -1,9 +1,12 @@
+use std::time::Duration;
+
 use agents::api::policy::Mode;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::decision::Rule;
-use crate::fixtures::{PERSON, job, now, review};
+use crate::fixtures::{PERSON, job, now, review, silent_cluster};
 use crate::review::decode;
 use crate::subject::{Door, Sorted, sort};
 
@@ -98,4 +101,23 @@ fn what_does_not_fit_into_the_queue_is_counted() {
         actors.keep(&subject, &decision, now());
     }
     assert_eq!(actors.metrics.lost.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_still_being_written_at_the_end_is_counted_as_lost() {
+    let (sender, receiver) = mpsc::channel(2);
+    let deletion = kept(&job(), Mode::Warn, false).unwrap();
+    for _ in 0..2 {
+        sender.try_send(deletion.clone()).unwrap();
+    }
+    let metrics = Metrics::default();
+    let scribe = Scribe::new(silent_cluster(), receiver, metrics.clone());
+    // The first is under way when the end comes, the second still waits.
+    scribe.run(end_after(Duration::from_secs(1))).await;
+    assert_eq!((metrics.written.get(), metrics.lost.get()), (0, 2));
+}
+
+async fn end_after(time: Duration) -> Instant {
+    sleep(time).await;
+    Instant::now() + time
 }

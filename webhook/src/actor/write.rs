@@ -47,7 +47,7 @@ impl Scribe {
                 Some(deletion) = self.queue.recv() => {
                     tokio::select! {
                         deadline = &mut shutdown => {
-                            drop(timeout_at(deadline, self.write(&deletion)).await);
+                            self.write_by(deadline, &deletion).await;
                             break deadline;
                         }
                         () = self.write(&deletion) => {}
@@ -57,9 +57,15 @@ impl Scribe {
         };
         self.queue.close();
         while let Ok(deletion) = self.queue.try_recv() {
-            if timeout_at(deadline, self.write(&deletion)).await.is_err() {
-                self.metrics.lost.inc();
-            }
+            self.write_by(deadline, &deletion).await;
+        }
+    }
+
+    /// Writes one deletion down by this time, or counts it as lost.
+    async fn write_by(&self, deadline: Instant, deletion: &Deletion) {
+        let written = timeout_at(deadline, self.write(deletion)).await;
+        if written.is_err() {
+            self.give_up(deletion, "the program ends");
         }
     }
 

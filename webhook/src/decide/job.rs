@@ -2,10 +2,11 @@
 
 use agents::api::cause::{Cause, Path, Reason};
 use agents::api::contract::{annotation, label};
-use agents::api::policy::Mode;
+use agents::api::policy::{Mode, Policy};
+use agents::api::registration::EXEMPT_USERS;
 
-use super::{Context, EXEMPT};
-use crate::decision::{Decision, Rule};
+use super::{Context, conclude};
+use crate::decision::{Decision, Finding, Rule};
 use crate::review::Metadata;
 use crate::subject::Subject;
 
@@ -13,12 +14,14 @@ pub(super) fn decide(subject: &Subject<'_>, context: &Context<'_>, decision: &mu
     if !loses_an_outcome(subject) {
         return;
     }
-    let mode = context.in_force.active.policy.job_delete;
-    decision.find(
-        Rule::JobDelete,
-        context.stance.cap(mode),
-        Some(not_recorded()),
-    );
+    let judge = |policy: &Policy| {
+        vec![Finding {
+            rule: Rule::JobDelete,
+            mode: policy.job_delete,
+            cause: not_recorded(),
+        }]
+    };
+    conclude(subject, context, judge, decision);
 }
 
 /// Whether this deletes a Job of ours whose outcome is not stored, and not on behalf of the cluster itself, which only
@@ -28,7 +31,7 @@ fn loses_an_outcome(subject: &Subject<'_>) -> bool {
         return false;
     };
     let username = &*subject.user().username;
-    is_ours(&job.metadata) && !job.metadata.outcome_recorded() && !EXEMPT.contains(&username)
+    is_ours(&job.metadata) && !job.metadata.outcome_recorded() && !EXEMPT_USERS.contains(&username)
 }
 
 fn is_ours(metadata: &Metadata<'_>) -> bool {

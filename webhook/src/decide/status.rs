@@ -2,15 +2,15 @@
 
 use agents::api::cause::{Cause, Path, Reason};
 use agents::api::condition::Moment;
-use agents::api::conform::conform_status;
+use agents::api::examine::examine_status;
 use agents::api::kind::Kind;
-use agents::api::policy::Mode;
+use agents::api::policy::{Mode, Policy};
 use agents::api::status::{StatusRule, check, repair};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::Context;
-use crate::decision::{Decision, Rule};
+use super::{Context, conclude};
+use crate::decision::{Decision, Finding, Rule};
 use crate::patch;
 use crate::review::{Object, read};
 use crate::subject::Subject;
@@ -33,7 +33,7 @@ pub(super) fn decide(
     }
     let sent = match tree(new) {
         Ok(sent) => sent,
-        Err(cause) => return find(decision, context, [cause]),
+        Err(cause) => return find(subject, context, &[cause], decision),
     };
     // A status that cannot be read was stored before anyone judged it; it cannot be compared with.
     let stored = tree(old).unwrap_or_default();
@@ -43,23 +43,16 @@ pub(super) fn decide(
     };
     if !subject.door.mutates() {
         let causes = check(kind, status(&stored), status(&sent), at);
-        return find(decision, context, causes);
+        return find(subject, context, &causes, decision);
     }
     let result = match mend(kind, context, &stored, &sent, at) {
         Some(mended) => holding(mended),
         None => sent.clone(),
     };
     decision.patch = patch::difference(STATUS, status(&sent), status(&result));
-    let mut causes = check(kind, status(&stored), status(&result), at);
     // Only this door sees what the schema refuses; afterwards the API server has looked at it.
-    let schema = conform_status(kind, &result, Some(&stored)).told();
-    for cause in schema {
-        let is_known = |known: &Cause| known.field == cause.field && known.reason == cause.reason;
-        if !causes.iter().any(is_known) {
-            causes.push(cause);
-        }
-    }
-    find(decision, context, causes);
+    let causes = examine_status(kind, &result, &stored, at);
+    find(subject, context, &causes, decision);
 }
 
 /// Statuses from a backup are written as they were: their times lie in the past, and their phases may go back.
@@ -102,13 +95,19 @@ fn with_updated_at(mut status: Value, updated_at: Option<&Value>) -> Value {
     status
 }
 
-fn find(decision: &mut Decision, context: &Context<'_>, causes: impl IntoIterator<Item = Cause>) {
-    let policy = &context.in_force.active.policy;
-    for cause in causes {
-        let rule = StatusRule::of(cause.reason);
-        let mode = context.stance.cap(policy.status_mode(rule));
-        decision.find(Rule::Status(rule), mode, Some(cause));
-    }
+fn find(subject: &Subject<'_>, context: &Context<'_>, causes: &[Cause], decision: &mut Decision) {
+    let judge = |policy: &Policy| {
+        let findings = causes.iter().map(|cause| {
+            let rule = StatusRule::of(cause.reason);
+            Finding {
+                rule: Rule::Status(rule),
+                mode: policy.status_mode(rule),
+                cause: cause.clone(),
+            }
+        });
+        findings.collect()
+    };
+    conclude(subject, context, judge, decision);
 }
 
 /// The part of an object that rules look at here: the status, if there is one.

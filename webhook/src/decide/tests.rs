@@ -1,6 +1,8 @@
 //! Each door from review to response, as the API server sees it.
 
+mod contract;
 mod deletes;
 mod histories;
+mod shadow;
 mod specs;
 mod statuses;

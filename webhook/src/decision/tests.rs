@@ -22,20 +22,15 @@ fn one_fault_is_a_sentence_and_several_are_a_list() {
 }
 
 #[test]
-fn a_message_ends_where_nobody_reads_on() {
+fn a_message_holds_all_that_is_told_and_a_note_what_fits() {
     let many = causes(101, 200);
     let text = message(many.iter());
-    assert!(text.len() <= 4096, "{}", text.len());
-    let told = text.matches("\n* spec[").count();
-    assert!(
-        text.ends_with(&format!("\n* and {} more", 101 - told)),
-        "{text}"
-    );
+    assert_eq!(text.matches("\n* spec[").count(), 101, "{text}");
     let short = note(many.iter());
     assert!(short.len() <= 1024 && short.ends_with(" more"), "{short}");
-    let endless = causes(1, 10_000);
+    let endless = causes(1, 1_000_000);
     let text = message(endless.iter());
-    assert!(text.len() <= 4096 && text.ends_with("..."));
+    assert!(text.len() <= 128 * 1024 && text.ends_with("..."));
 }
 
 #[test]

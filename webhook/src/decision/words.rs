@@ -6,8 +6,8 @@ use agents::api::sanitise::NOTE_LIMIT;
 
 use super::Decision;
 
-/// Bytes of a refusal's message. `kubectl create` shows nothing else, so it names as many faults as fit on a screen.
-const MESSAGE: usize = 4096;
+/// Bytes of a refusal's message. `kubectl create` shows nothing else, so all faults that are told at all fit in.
+const MESSAGE: usize = 128 * 1024;
 /// Bytes of the note of an Event.
 const NOTE: usize = NOTE_LIMIT;
 /// Warnings per answer.

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use agents::api::kind::Kind;
 use agents::kit::readiness::Gate;
 use agents::kit::shutdown::Shutdown;
-use futures::{StreamExt, future::join_all, pin_mut};
+use futures::{Stream, StreamExt, future::join_all, pin_mut};
 use kube::core::{ApiResource, DynamicObject, DynamicResourceScope, PartialObjectMeta};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::health::Health;
 use super::index::{Index, Need};
@@ -30,6 +30,9 @@ const PAGE: u32 = 50;
 /// Wait before the first and, after doubling, before each further try.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Time for one page of a list. A watch may be silent for minutes, a list may not.
+const LIST: Duration = Duration::from_secs(30);
 
 /// Time between two looks at how old the copy is.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -170,10 +173,9 @@ impl Watch<'_> {
             let events = watcher(objects.clone(), config);
             pin_mut!(events);
             let broken = loop {
-                match events.next().await {
-                    Some(Ok(event)) => has_list |= self.take(event, content),
-                    Some(Err(error)) => break error.to_string(),
-                    None => break "the watch ended".to_owned(),
+                match next(&mut events, has_list).await {
+                    Ok(event) => has_list |= self.take(event, content),
+                    Err(why) => break why,
                 }
             };
             metrics.count_error(self.kind);
@@ -213,6 +215,23 @@ impl Watch<'_> {
         }
         follower.metrics.set_objects(*kind, shelf.count());
         true
+    }
+}
+
+/// The next event, or why there is none.
+async fn next<K>(
+    mut events: impl Stream<Item = watcher::Result<Event<K>>> + Unpin,
+    has_list: bool,
+) -> Result<Event<K>, String> {
+    let next = match has_list {
+        true => events.next().await,
+        false => timeout(LIST, events.next())
+            .await
+            .map_err(|_| format!("no list within {LIST:?}"))?,
+    };
+    match next {
+        Some(event) => event.map_err(|error| error.to_string()),
+        None => Err("the watch ended".to_owned()),
     }
 }
 

@@ -1,5 +1,8 @@
 //! One shelf per kind that is followed, and the questions that decisions ask.
 
+use std::sync::Arc;
+
+use agents::api::cause::{FieldPath, Path};
 use agents::api::kind::Kind;
 use agents::api::policy::{
     AgentFacts, BindingFacts, MemoryFacts, Surroundings, ToolFacts, VcsFacts, WorkFacts,
@@ -148,27 +151,63 @@ impl Index {
                 defaults.into_iter().next()
             }
         };
-        let inline = spec
-            .get("implementation")
-            .and_then(|work| work.get("inline"));
-        let work = match inline {
-            // Written out, the work counts even where it names no repository host.
-            Some(_) => None,
-            None => {
-                named(spec, "implementationSpecRef").and_then(|name| self.work.get(namespace, name))
-            }
-        };
-        let vcs = named(spec, "vcsRef")
-            .or_else(|| named(inline?, "vcsRef"))
-            .or_else(|| work.as_ref()?.vcs.as_deref())
-            .or_else(|| agent.as_ref()?.vcs.as_deref());
+        let of_agent = agent.as_ref().and_then(|agent| agent.vcs.as_deref());
         Surroundings {
-            vcs: vcs.and_then(|name| self.vcs.get(namespace, name)),
+            vcs: self.hosts(namespace, spec, of_agent),
             memory,
             agent,
             tool: None,
-            bindings: self.bindings.all(namespace, |_| true),
+            bindings: self.bindings.all_known(namespace),
         }
+    }
+
+    /// The repository hosts of a run and of those of its steps that have work of their own.
+    fn hosts(
+        &self,
+        namespace: &str,
+        spec: &Value,
+        of_agent: Option<&str>,
+    ) -> Vec<(FieldPath, Arc<VcsFacts>)> {
+        const SPEC: Path<'static> = Path::root("spec");
+        let mut hosts = Vec::new();
+        let mut add = |at: &Path<'_>, name: Option<&str>| {
+            let facts = name.and_then(|name| self.vcs.get(namespace, name));
+            hosts.extend(facts.map(|facts| (at.into(), facts)));
+        };
+        let of_run = named(spec, "vcsRef");
+        let chosen = of_run.map(str::to_owned);
+        let chosen = chosen.or_else(|| self.host_of_work(namespace, spec)?);
+        add(&SPEC.field("vcsRef"), chosen.as_deref().or(of_agent));
+        if of_run.is_some() {
+            return hosts;
+        }
+        let workflow = SPEC.field("workflow");
+        let steps_at = workflow.field("steps");
+        let steps = spec
+            .get("workflow")
+            .and_then(|workflow| workflow.get("steps"));
+        let steps = steps.and_then(Value::as_array).into_iter().flatten();
+        for (index, step) in steps.enumerate() {
+            if let Some(host) = self.host_of_work(namespace, step) {
+                add(&steps_at.index(index), host.as_deref().or(of_agent));
+            }
+        }
+        hosts
+    }
+
+    /// The host that the work of a run or a step names; nothing where it has no work of its own. Written out, work
+    /// counts even where it names no host.
+    fn host_of_work(&self, namespace: &str, owner: &Value) -> Option<Option<String>> {
+        let inline = owner
+            .get("implementation")
+            .and_then(|work| work.get("inline"));
+        if let Some(inline) = inline {
+            return Some(named(inline, "vcsRef").map(str::to_owned));
+        }
+        let work = self
+            .work
+            .get(namespace, named(owner, "implementationSpecRef")?);
+        Some(work.and_then(|work| work.vcs.clone()))
     }
 }
 

@@ -123,12 +123,17 @@ impl<T: Facts> Shelve for Shelf<T> {
             .get(namespace)
             .is_some_and(|home| home.contains_key(name));
         // Asked second, since it makes a text to compare with.
-        let is_listed = || {
-            let listed = &contents.listed;
-            listed.contains(&Scope::Cluster)
-                || listed.contains(&Scope::Namespace(namespace.to_owned()))
-        };
-        !is_there && is_listed()
+        !is_there && contents.covers(namespace)
+    }
+}
+
+impl<T> Contents<T> {
+    /// Whether the namespace has been listed.
+    fn covers(&self, namespace: &str) -> bool {
+        self.listed.contains(&Scope::Cluster)
+            || self
+                .listed
+                .contains(&Scope::Namespace(namespace.to_owned()))
     }
 }
 
@@ -147,6 +152,12 @@ impl<T> Shelf<T> {
             .into_iter()
             .map(|(_, object)| Arc::clone(object))
             .collect()
+    }
+
+    /// All objects of a namespace; none where nobody looked.
+    pub(super) fn all_known(&self, namespace: &str) -> Option<Vec<Arc<T>>> {
+        let covered = self.read().covers(namespace);
+        covered.then(|| self.all(namespace, |_| true))
     }
 
     // Nothing panics while a lock is held, so a poisoned one is as good as new.

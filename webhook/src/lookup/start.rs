@@ -1,6 +1,7 @@
 //! The look at the cluster before anything is followed: whether the CRDs are there and may be listed and watched.
 
 use std::fmt;
+use std::time::Duration;
 
 use agents::api::contract::VERSION;
 use agents::api::kind::Kind;
@@ -11,8 +12,12 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::{ListParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, DynamicResourceScope};
 use kube::{Api, Client};
+use tokio::time::timeout;
 
 use super::shelf::Scope;
+
+/// Time for the look at one watch. A connection that is half open would hold up readiness for minutes.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// Everything that keeps the look-ups from working, at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +69,7 @@ where
     let resource = ApiResource {
         group: kind.group().to_owned(),
         version: VERSION.to_owned(),
-        api_version: format!("{}/{VERSION}", kind.group()),
+        api_version: kind.api_version(),
         kind: kind.as_str().to_owned(),
         plural: kind.plural().to_owned(),
     };
@@ -76,9 +81,10 @@ where
 
 /// Looks at every watch that will be needed.
 pub(super) async fn examine(client: &Client, watches: &[(Kind, Scope)]) -> Result<(), Obstacle> {
-    let looks = watches
-        .iter()
-        .map(|(kind, scope)| look(client, *kind, scope));
+    let looks = watches.iter().map(|(kind, scope)| async {
+        let looked = timeout(LOOK, look(client, *kind, scope)).await;
+        looked.unwrap_or_else(|_| Found::NoAnswer(format!("no answer within {LOOK:?}")))
+    });
     let mut problems = Vec::new();
     let mut silence = None;
     for found in join_all(looks).await {
@@ -162,7 +168,21 @@ async fn may_watch(client: &Client, kind: Kind, scope: &Scope) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
+    use crate::fixtures::silent_cluster;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_that_never_answers_is_given_up_and_asked_again() {
+        let watches = [Kind::Agent, Kind::Memory].map(|kind| (kind, Scope::Cluster));
+        let started = Instant::now();
+        let Err(Obstacle::Passing(why)) = examine(&silent_cluster(), &watches).await else {
+            panic!("silence is no answer");
+        };
+        assert_eq!(why, "no answer within 10s");
+        assert!(started.elapsed() < 2 * LOOK, "side by side");
+    }
 
     #[test]
     fn all_that_is_missing_is_said_in_one_message() {

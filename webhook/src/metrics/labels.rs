@@ -3,7 +3,7 @@
 use std::fmt;
 
 use agents::api::kind::Kind;
-use agents::api::policy::{self, Mode};
+use agents::api::policy::Mode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 use super::{Direction, Door, Operation, Rule, Target};
@@ -156,14 +156,13 @@ impl RuleLabels {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct DifferenceLabels {
-    pub(super) rule: &'static str,
+    pub(super) rule: Rule,
     pub(super) direction: Direction,
 }
 
 impl DifferenceLabels {
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let rules = policy::Rule::ALL.iter().map(|rule| rule.as_str());
-        rules.flat_map(|rule| Direction::ALL.map(|direction| Self { rule, direction }))
+        Rule::governed().flat_map(|rule| Direction::ALL.map(|direction| Self { rule, direction }))
     }
 }
 

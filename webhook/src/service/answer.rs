@@ -9,14 +9,15 @@ use http::StatusCode;
 use jiff::Timestamp;
 use tracing::Span;
 
+use super::claim::Claim;
 use super::sampler::Sampler;
 use crate::actor::Actors;
 use crate::decide::{Context, Stance, decide, let_through};
-use crate::decision::{Decision, Reply};
+use crate::decision::{Decision, Difference, Reply};
 use crate::lookup::Lookup;
 use crate::metrics::{Metrics, Phase};
 use crate::notices::Notices;
-use crate::policy::{Difference, Policies};
+use crate::policy::Policies;
 use crate::refusal::Refusal;
 use crate::review::{Request, decode, uid_of};
 use crate::subject::{Door, Sorted, Subject, sort};
@@ -28,6 +29,13 @@ pub struct Answer {
     pub status: StatusCode,
     /// An AdmissionReview.
     pub body: Bytes,
+}
+
+/// When a review is judged, and as part of which trace.
+#[derive(Clone, Copy)]
+struct Moment<'a> {
+    now: Timestamp,
+    traceparent: Option<&'a str>,
 }
 
 /// What happens beside the answer, without delaying it.
@@ -78,13 +86,8 @@ impl Admission {
 
     /// Answers a review. Always: what cannot be decided is refused with the reason, and a fault of our own with 500.
     pub fn answer(&self, door: Door, body: &[u8]) -> Answer {
-        let traceparent = match door {
-            Door::Mutate => propagation::traceparent(&Span::current()),
-            Door::Validate | Door::MutateStatus | Door::ValidateStatus | Door::ValidateDelete => {
-                None // only specs get the trace that they came by
-            }
-        };
-        self.answer_at(door, body, Timestamp::now(), traceparent.as_deref())
+        self.answer_if_wanted(door, body, &Claim::default())
+            .unwrap_or_else(|| self.fail(door, body))
     }
 
     /// The same, at a given time and as part of a given trace.
@@ -95,37 +98,76 @@ impl Admission {
         now: Timestamp,
         traceparent: Option<&str>,
     ) -> Answer {
-        self.caught(door, body, || self.judge(door, body, now, traceparent))
+        let (moment, claim) = (Moment { now, traceparent }, Claim::default());
+        self.caught(|| self.judge(door, body, moment, &claim))
+            .unwrap_or_else(|| self.fail(door, body))
     }
 
-    /// Does the work, or fails this one review if the work panics; the panic hook has logged it already.
-    pub(super) fn caught(&self, door: Door, body: &[u8], work: impl FnOnce() -> Answer) -> Answer {
+    /// The answer, if nobody else has claimed it by the time it is there: a review that was answered otherwise is neither
+    /// counted nor told of. Also none if there is a fault of our own.
+    pub(super) fn answer_if_wanted(
+        &self,
+        door: Door,
+        body: &[u8],
+        claim: &Claim,
+    ) -> Option<Answer> {
+        let traceparent = match door {
+            Door::Mutate => propagation::traceparent(&Span::current()),
+            Door::Validate | Door::MutateStatus | Door::ValidateStatus | Door::ValidateDelete => {
+                None // only specs get the trace that they came by
+            }
+        };
+        let moment = Moment {
+            now: Timestamp::now(),
+            traceparent: traceparent.as_deref(),
+        };
+        self.caught(|| self.judge(door, body, moment, claim))
+    }
+
+    /// Does the work; nothing comes of it if it panics, which is counted here and was logged by the panic hook.
+    pub(super) fn caught(&self, work: impl FnOnce() -> Option<Answer>) -> Option<Answer> {
         // Nothing that a panic could leave half done outlives the call but counters and queues, which have no halves.
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| self.fail(door, body))
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            self.metrics.panicked();
+            None
+        })
     }
 
-    fn judge(&self, door: Door, body: &[u8], now: Timestamp, traceparent: Option<&str>) -> Answer {
+    fn judge(&self, door: Door, body: &[u8], moment: Moment<'_>, claim: &Claim) -> Option<Answer> {
         let started = Instant::now();
         let sorted = match decode(body) {
             Ok(request) => sort(door, request),
             Err(malformed) => {
                 let uid = uid_of(body).unwrap_or_default();
                 let refusal = Refusal::Malformed(malformed.to_string());
-                return self.refuse(Some(door), &uid, &refusal);
+                return claim
+                    .take()
+                    .then(|| self.refuse(Some(door), &uid, &refusal));
             }
         };
-        let decoded = Instant::now();
-        self.metrics.took(Phase::Decode, decoded - started);
-        let in_force = self.policies.current();
-        let hash = &in_force.active.hash;
-        let subject = match sorted {
-            Sorted::Ours(subject) => subject,
+        self.metrics.took(Phase::Decode, started.elapsed());
+        match sorted {
+            Sorted::Ours(subject) => self.judge_ours(&subject, moment, claim),
             Sorted::Foreign(request) => {
-                self.tell_unknown(door, &request, now);
-                let decision = let_through(&request);
-                return self.sent(door, body, &Reply::foreign(&request.uid, &decision, hash));
+                let (decision, in_force) = (let_through(&request), self.policies.current());
+                let reply = Reply::foreign(&request.uid, &decision, &in_force.active.hash);
+                let answer = written(&reply)?;
+                claim.take().then(|| {
+                    self.tell_unknown(door, &request, moment.now);
+                    answer
+                })
             }
-        };
+        }
+    }
+
+    fn judge_ours(
+        &self,
+        subject: &Subject<'_>,
+        Moment { now, traceparent }: Moment<'_>,
+        claim: &Claim,
+    ) -> Option<Answer> {
+        let started = Instant::now();
+        let in_force = self.policies.current();
         let context = Context {
             in_force: &in_force,
             lookup: &self.lookup,
@@ -133,26 +175,15 @@ impl Admission {
             now,
             traceparent,
         };
-        let decision = decide(&subject, &context);
+        let decision = decide(subject, &context);
         let decided = Instant::now();
-        self.metrics.took(Phase::Evaluate, decided - decoded);
-        let answer = self.sent(door, body, &Reply::to(&subject, &decision, hash));
+        self.metrics.took(Phase::Evaluate, decided - started);
+        let answer = written(&Reply::to(subject, &decision, &in_force.active.hash))?;
         self.metrics.took(Phase::Encode, decided.elapsed());
-        self.tell(&subject, &decision, now);
-        answer
-    }
-
-    fn sent(&self, door: Door, body: &[u8], reply: &Reply<'_>) -> Answer {
-        match reply.encode() {
-            Ok(body) => Answer {
-                status: StatusCode::OK,
-                body,
-            },
-            Err(error) => {
-                tracing::error!(%error, "Answer cannot be written");
-                self.fail(door, body)
-            }
-        }
+        claim.take().then(|| {
+            self.tell(subject, &decision, now);
+            answer
+        })
     }
 
     /// Tells everyone who should know, beside the API server.
@@ -223,9 +254,23 @@ impl Admission {
         }
     }
 
-    fn fail(&self, door: Door, body: &[u8]) -> Answer {
+    /// The answer where there is a fault of our own.
+    pub(super) fn fail(&self, door: Door, body: &[u8]) -> Answer {
         let uid = uid_of(body).unwrap_or_default();
         self.refuse(Some(door), &uid, &Refusal::Failed)
+    }
+}
+
+fn written(reply: &Reply<'_>) -> Option<Answer> {
+    match reply.encode() {
+        Ok(body) => Some(Answer {
+            status: StatusCode::OK,
+            body,
+        }),
+        Err(error) => {
+            tracing::error!(%error, "Answer cannot be written");
+            None
+        }
     }
 }
 
@@ -234,18 +279,38 @@ fn differences(decision: &Decision) -> String {
     let words: Vec<String> = decision
         .differences
         .iter()
-        .map(|Difference { rule, direction }| format!("{rule}:{}", direction.as_str()))
+        .map(|Difference { rule, direction }| format!("{}:{}", rule.as_str(), direction.as_str()))
         .collect();
     words.join(",")
 }
 
-/// The reasons of a refusal, each once.
+/// The reasons of a refusal, each once, the first ten of them.
 fn reasons(decision: &Decision) -> String {
-    let mut words: Vec<&str> = decision
-        .refusing()
-        .map(|cause| cause.reason.as_str())
-        .collect();
-    words.dedup();
-    words.truncate(10);
+    let mut words: Vec<&str> = Vec::new();
+    for word in decision.refusing().map(|cause| cause.reason.as_str()) {
+        if words.len() < 10 && !words.contains(&word) {
+            words.push(word);
+        }
+    }
     words.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use agents::api::cause::{Cause, Path, Reason};
+    use agents::api::policy::Mode;
+
+    use super::*;
+    use crate::decision::Rule;
+
+    #[test]
+    fn each_reason_of_a_refusal_is_named_once() {
+        let mut decision = Decision::default();
+        for reason in [Reason::Required, Reason::Malformed, Reason::Required] {
+            let cause = Cause::new(&Path::root("spec"), reason, "x");
+            decision.find(Rule::Spec, Mode::Enforce, Some(cause));
+        }
+        let (first, second) = (Reason::Required.as_str(), Reason::Malformed.as_str());
+        assert_eq!(reasons(&decision), format!("{first},{second}"));
+    }
 }

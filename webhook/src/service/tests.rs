@@ -1,15 +1,22 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agents::api::kind::Kind;
 use agents::api::rung::Rung;
-use futures::stream;
+use futures::future::join_all;
+use futures::stream::{self, FuturesUnordered};
+use futures::{FutureExt, StreamExt};
 use http::StatusCode;
 use http_body_util::{BodyExt, Empty, StreamBody};
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
+use super::claim::Claim;
 use super::*;
-use crate::fixtures::{object, review, webhook};
+use crate::fixtures::{object, review, webhook, webhook_with};
 
 type Asked = Request<Full<Bytes>>;
 
@@ -102,7 +109,7 @@ async fn a_large_review_is_judged_apart_and_answered_all_the_same() {
 #[tokio::test]
 async fn more_than_there_is_room_for_is_turned_away_at_once() {
     let (admission, room) = (admission(), Room::new(1));
-    let held = room.enter(&Full::new(Bytes::new())).await;
+    let held = room.enter();
     let (code, response) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 503);
     assert_eq!(response["status"]["reason"], "TooManyRequests");
@@ -126,17 +133,75 @@ async fn a_body_that_does_not_come_is_given_up_before_the_api_server_does() {
     assert!(started.elapsed() < Duration::from_secs(2));
 }
 
-#[tokio::test(start_paused = true)]
-async fn slow_senders_of_large_bodies_hold_up_nobody_else() {
-    let (admission, room) = (admission(), Room::new(64));
-    let unsized_body = || StreamBody::new(stream::pending::<Result<Frame<Bytes>, BoxError>>());
-    let mut places = Vec::new();
-    for _ in 0..4 {
-        places.push(room.enter(&unsized_body()).await);
+/// A request whose body is announced but never comes.
+fn dawdling(length: Option<u64>) -> Request<Dawdling> {
+    Request::post("/validate?timeout=30s")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Dawdling { length })
+        .unwrap()
+}
+
+struct Dawdling {
+    length: Option<u64>,
+}
+
+impl Body for Dawdling {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Pending
     }
-    let (fifth, soon) = (unsized_body(), Instant::now() + Duration::from_secs(1));
-    let waiting = timeout_at(soon, room.enter(&fifth));
-    assert!(waiting.await.is_err());
+
+    fn size_hint(&self) -> SizeHint {
+        self.length.map_or_else(SizeHint::new, SizeHint::with_exact)
+    }
+}
+
+/// A good review with so many bytes.
+fn good_of(bytes: usize) -> Vec<u8> {
+    let mut body = good();
+    body.resize(bytes, b' ');
+    body
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_senders_hold_up_no_small_review_and_a_large_one_not_for_long() {
+    const LARGE: usize = 65 * 1024;
+    let (admission, room) = (admission(), Room::new(512));
+    let mut slow: FuturesUnordered<_> = [Some(LARGE as u64); 4]
+        .into_iter()
+        .chain([Some(1024); 600])
+        .map(|length| respond(&admission, &room, dawdling(length)))
+        .collect();
+    assert!(slow.next().now_or_never().is_none(), "all are waiting");
+    let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
+    assert_eq!(code, 200, "a small one, while all are waiting");
+    assert!(
+        slow.next().now_or_never().is_none(),
+        "all are still waiting"
+    );
+    let (started, request) = (
+        Instant::now(),
+        asked("/validate?timeout=5s", good_of(LARGE)),
+    );
+    let large = async { told(respond(&admission, &room, request).await).await };
+    let ((code, _), late) = tokio::join!(large, slow.collect::<Vec<_>>());
+    assert_eq!(code, 200, "a large one, once a slow one was given up");
+    assert!(started.elapsed() < Duration::from_millis(4800));
+    assert!(late.iter().all(|response| response.status() == 503));
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_reviews_that_wait_for_each_other_hold_no_place_among_all() {
+    let (admission, room) = (admission(), Room::new(8));
+    let mut slow: FuturesUnordered<_> = (0..100)
+        .map(|_| respond(&admission, &room, dawdling(None)))
+        .collect();
+    assert!(slow.next().now_or_never().is_none(), "all are waiting");
     let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 200);
 }
@@ -152,13 +217,81 @@ async fn no_body_at_all_is_no_review() {
     assert_eq!(code, 400);
 }
 
+/// What a registry shows of these series.
+fn counted(registry: &Registry, series: &[&str]) -> Vec<u64> {
+    let mut page = String::new();
+    encode(&mut page, registry).unwrap();
+    let of = |name: &str| {
+        let lines = page.lines().filter(|line| line.starts_with(name));
+        let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        values.sum()
+    };
+    series.iter().map(|name| of(name)).collect()
+}
+
 #[test]
 fn a_panic_fails_one_review_by_its_name_and_nothing_else() {
-    let admission = admission();
-    let answer = admission.caught(Door::Mutate, &good(), || panic!("a fault of our own"));
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry);
+    let admission = webhook_with(Rung::Deny, json!({}), metrics);
+    let answer = admission.caught(|| panic!("a fault of our own"));
+    assert_eq!(answer, None);
+    let answer = admission.fail(Door::Mutate, &good());
     assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
     let told: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(told["response"]["uid"], "705ab4f5");
     assert_eq!(told["response"]["status"]["code"], 500);
+    // Not every fault is a panic: what is answered with 500 and what panicked is counted apart.
+    admission.fail(Door::Mutate, &good());
+    let failed = "refusals_total{cause=\"failed\"}";
+    assert_eq!(counted(&registry, &["panics_total", failed]), [1, 2]);
     assert_eq!(admission.answer(Door::Mutate, &good()).status, 200);
+}
+
+#[tokio::test]
+async fn a_review_that_was_answered_late_is_not_counted_as_decided() {
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry);
+    let admission = Arc::new(webhook_with(Rung::Deny, json!({}), metrics));
+    let room = Room::new(8);
+    let request = asked("/validate?timeout=1ms", good_of(BODY_LIMIT));
+    let (code, response) = told(respond(&admission, &room, request).await).await;
+    assert_eq!(
+        (code, &response["uid"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &json!("705ab4f5"))
+    );
+    // All places are free again, so whoever worked on it has ended.
+    let all = join_all((0..4).map(|_| room.enter_large()));
+    let places = timeout_at(Instant::now() + Duration::from_secs(60), all).await;
+    assert!(places.unwrap().iter().all(Option::is_some));
+    let series = [
+        "late_total",
+        "reviews_total",
+        "calls_total{door=\"validate\"",
+    ];
+    assert_eq!(counted(&registry, &series), [1, 0, 1]);
+}
+
+#[test]
+fn whoever_comes_second_with_an_answer_keeps_quiet() {
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry);
+    let admission = webhook_with(Rung::Deny, json!({}), metrics);
+    let unreadable = b"{}".to_vec();
+    let mut foreign = review("CREATE", Some(&object(Kind::Workspace, json!({}))), None);
+    foreign["request"]["resource"]["resource"] = json!("others");
+    let foreign = serde_json::to_vec(&foreign).unwrap();
+    for body in [good(), unreadable, foreign] {
+        let claim = Claim::default();
+        assert!(claim.take());
+        let answer = admission.answer_if_wanted(Door::Validate, &body, &claim);
+        assert_eq!(answer, None);
+    }
+    let series = [
+        "reviews_total",
+        "calls_total",
+        "refusals_total",
+        "unknown_reviews_total",
+    ];
+    assert_eq!(counted(&registry, &series), [0; 4]);
 }

@@ -1,8 +1,8 @@
-//! Who gets to work at once. Memory is bounded by it: small bodies by their number, large ones by a few places of their own.
+//! Who gets to work at once. Memory is bounded by it: of small bodies there is at most one per connection, 64 KiB each, and
+//! large ones have a few places of their own.
 
 use std::sync::Arc;
 
-use agents::kit::http::BoxError;
 use bytes::Bytes;
 use hyper::body::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -12,6 +12,7 @@ use tracing::Span;
 
 use super::answer::{Admission, Answer};
 use super::budget::Budget;
+use super::claim::Claim;
 use crate::refusal::Refusal;
 use crate::review::uid_of;
 use crate::subject::Door;
@@ -45,22 +46,30 @@ impl Room {
         }
     }
 
-    /// A place for a review with this body: at once, or not at all. A large one waits until there is room for its kind,
-    /// so that slow senders of large bodies hold up nobody but each other.
-    pub(super) async fn enter<B>(&self, body: &B) -> Option<Place>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BoxError>,
-    {
+    /// A place for a review whose body is small and has been read: at once, or not at all.
+    pub(super) fn enter(&self) -> Option<Place> {
         let any = Arc::clone(&self.all).try_acquire_owned().ok()?;
-        // A body that does not say how long it is may be large.
-        let is_small = body.size_hint().upper().is_some_and(|size| size <= SMALL);
-        let large = match is_small {
-            true => None,
-            false => Some(Arc::clone(&self.large).acquire_owned().await.ok()?),
-        };
-        Some(Place { _any: any, large })
+        Some(Place {
+            _any: any,
+            large: None,
+        })
     }
+
+    /// A place for a review whose body is large and still to be read. It waits until there is room for its kind, and only
+    /// then takes a place among all: so large ones hold up nobody but each other, however many there are.
+    pub(super) async fn enter_large(&self) -> Option<Place> {
+        let large = Arc::clone(&self.large).acquire_owned().await.ok()?;
+        let place = self.enter()?;
+        Some(Place {
+            large: Some(large),
+            ..place
+        })
+    }
+}
+
+/// Whether a body says that it is small. One that does not say how long it is may be large.
+pub(super) fn is_small<B: Body>(body: &B) -> bool {
+    body.size_hint().upper().is_some_and(|size| size <= SMALL)
 }
 
 impl Place {
@@ -82,19 +91,20 @@ impl Place {
         let Some(permit) = self.large else {
             return admission.answer(door, &body);
         };
+        let claim = Arc::new(Claim::default());
         let (span, judge, judged) = (Span::current(), Arc::clone(admission), body.clone());
-        let work = spawn_blocking(move || {
+        let wanted = Arc::clone(&claim);
+        let mut work = spawn_blocking(move || {
             // Held until the work is done, also when nobody waits for it any more.
             let _permit = permit;
-            span.in_scope(|| judge.answer(door, &judged))
+            span.in_scope(|| judge.answer_if_wanted(door, &judged, &wanted))
         });
-        match timeout_at(budget.deadline, work).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => {
-                let uid = uid_of(&body).unwrap_or_default();
-                admission.refuse(Some(door), &uid, &Refusal::Failed)
-            }
-            Err(_) => late(&body),
-        }
+        let worked = match timeout_at(budget.deadline, &mut work).await {
+            Ok(worked) => worked,
+            Err(_) if claim.take() => return late(&body),
+            Err(_) => work.await, // it is being told of at this moment, so it is there
+        };
+        let answer = worked.ok().flatten();
+        answer.unwrap_or_else(|| admission.fail(door, &body))
     }
 }

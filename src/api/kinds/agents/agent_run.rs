@@ -85,6 +85,9 @@ pub struct Runtime {
     pub config: Option<FreeObject>,
 }
 
+/// Runtimes that can be stored, but not be carried out yet.
+pub const UNBUILT_RUNTIMES: [&str; 1] = ["temporal"];
+
 /// Sorts of runtimes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -25,7 +25,7 @@ impl<'a> Intake<'a> {
         self.declared_secrets = Some(texts(spec, "secrets").collect());
         self.agent_name = spec.get("agentRef").and_then(|agent| text(agent, "name"));
         self.namespace = at(run, &["metadata", "namespace"]).and_then(Value::as_str);
-        self.bindings = &around.bindings;
+        self.bindings = around.bindings.as_deref();
         if let Some(agent) = &around.agent {
             self.restrict_by(agent);
         }
@@ -92,9 +92,9 @@ impl<'a> Intake<'a> {
         let way = SecretWay::VersionControl {
             required: required.unwrap_or(false),
         };
-        for vcs in around.vcs.iter().filter(|_| !unused) {
+        for (at, vcs) in around.vcs.iter().filter(|_| !unused) {
             for name in &vcs.secrets {
-                self.add_secret(&SPEC.field("vcsRef"), name, way);
+                self.add_secret(at.clone(), name, way);
             }
         }
     }

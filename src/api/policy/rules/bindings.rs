@@ -10,12 +10,14 @@ use crate::api::cause::{Path, Reason, quoted};
 use crate::api::policy::{BindingFacts, Intake, Rule, SecretEntry, SecretWay};
 
 pub(super) fn judge(report: &mut Report<'_>, intake: &Intake<'_>) {
-    let Some(agent) = intake.agent_name else {
+    let (Some(agent), Some(bindings)) = (intake.agent_name, intake.bindings) else {
         return;
     };
-    let is_bound = |entry: &&SecretEntry| entry.way != SecretWay::OperatorCredentials;
+    let is_bound = |entry: &&SecretEntry| {
+        entry.way != SecretWay::OperatorCredentials && !report.is_blocked(entry)
+    };
     let bound: Vec<&SecretEntry> = intake.secrets.iter().filter(is_bound).collect();
-    let bindings = intake.bindings.iter().map(Arc::as_ref);
+    let bindings = bindings.iter().map(Arc::as_ref);
     let naming: Vec<&BindingFacts> = bindings
         .filter(|binding| names_agent(binding, agent, intake.namespace))
         .collect();

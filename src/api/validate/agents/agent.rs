@@ -4,7 +4,8 @@ use crate::api::cause::Causes;
 use crate::api::kinds::AgentSpec;
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{
-    check_env, check_names, check_not_negative, check_optional_ref, check_ref, check_system_prompt,
+    check_env, check_names, check_not_negative, check_optional_ref, check_ref, check_retries,
+    check_system_prompt,
 };
 
 pub(in crate::api::validate) fn check(causes: &mut Causes, spec: &AgentSpec) {
@@ -29,7 +30,7 @@ pub(in crate::api::validate) fn check(causes: &mut Causes, spec: &AgentSpec) {
             &at.field("timeoutSeconds"),
             defaults.timeout_seconds,
         );
-        check_not_negative(causes, &at.field("retryLimit"), defaults.retry_limit);
+        check_retries(causes, &at.field("retryLimit"), defaults.retry_limit);
         let (prompt, reference) = (
             defaults.system_prompt.as_ref(),
             defaults.system_prompt_ref.as_ref(),

@@ -1,6 +1,6 @@
 //! AgentRun.
 
-use super::implementation::check_inline;
+use super::implementation_spec::check_inline;
 use super::runtime::check_runtime;
 use crate::api::cause::{Causes, Path, Reason};
 use crate::api::kinds::AgentRunSpec;
@@ -173,7 +173,7 @@ mod tests {
             ),
             (
                 json!({"type": "job", "config": {"backoffLimit": "3"}}),
-                "spec.runtime.config.backoffLimit InvalidRuntimeConfig: has the wrong type; write a number, without quotes",
+                "spec.runtime.config.backoffLimit InvalidRuntimeConfig: has the wrong type; write a whole number, without quotes",
             ),
             (
                 json!({"type": "job", "config": {"nodeSelector": ["a"]}}),
@@ -238,7 +238,7 @@ mod tests {
             run(json!({"parameters": {"a b": "", "big": long}})),
             [
                 "spec.parameters[a b] ParameterKeyInvalid: \"a b\" cannot be a parameter; use at most 128 letters, digits, '_', '-', '.' and '/', starting with a letter, digit or '_'",
-                "spec.parameters[big] ParameterValueTooLarge: has 2049 bytes; use at most 2048, and put long text into the implementation",
+                "spec.parameters[big] ParameterValueTooLarge: has 2049 bytes; use at most 2048, and hand longer text over by its address or path",
             ]
         );
         let many: serde_json::Map<String, Value> =

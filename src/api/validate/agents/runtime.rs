@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use crate::api::cause::{Causes, Path, Reason};
+use crate::api::conform::is_whole;
 use crate::api::kinds::agents::agent_run::{Runtime, RuntimeType};
 use crate::api::names::Form;
 use crate::api::schema::FreeObject;
-use crate::api::validate::shared::{check_name, check_range, check_url};
+use crate::api::validate::shared::{check_name, check_not_negative, check_retries, check_url};
 
 /// Settings of a pod by the type that each must have.
 const OBJECTS: [&str; 3] = ["nodeSelector", "affinity", "podSecurityContext"];
@@ -67,8 +68,8 @@ fn check_pod_settings(causes: &mut Causes, at: &Path<'_>, config: &FreeObject) {
             "a list"
         } else if NAMES.contains(&name) && !value.is_string() {
             "a text"
-        } else if NUMBERS.contains(&name) && value.as_f64().is_none() {
-            "a number, without quotes"
+        } else if NUMBERS.contains(&name) && !value.as_number().is_some_and(is_whole) {
+            "a whole number, without quotes"
         } else {
             check_value(causes, &here, name, value);
             continue;
@@ -82,8 +83,10 @@ fn check_pod_settings(causes: &mut Causes, at: &Path<'_>, config: &FreeObject) {
 }
 
 fn check_value(causes: &mut Causes, at: &Path<'_>, name: &str, value: &Value) {
-    if NUMBERS.contains(&name) {
-        check_range(causes, at, value.as_f64(), (0.0, f64::from(i32::MAX)));
+    if name == "backoffLimit" {
+        check_retries(causes, at, whole(value));
+    } else if NUMBERS.contains(&name) {
+        check_not_negative(causes, at, whole(value));
     } else if let Some(text) = value.as_str().filter(|_| NAMES.contains(&name)) {
         check_name(causes, at, text, Form::DnsSubdomain);
     } else if name == "imagePullSecrets" {
@@ -91,6 +94,11 @@ fn check_value(causes: &mut Causes, at: &Path<'_>, name: &str, value: &Value) {
             check_pull_secret(causes, &at.index(index), entry);
         }
     }
+}
+
+/// A number that is known to be whole, also if it is written with a fraction of nothing.
+fn whole(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| Some(value.as_f64()? as i64))
 }
 
 fn check_pull_secret(causes: &mut Causes, at: &Path<'_>, entry: &Value) {

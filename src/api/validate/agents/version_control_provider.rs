@@ -72,41 +72,6 @@ pub const fn host_auth(provider: VcsProvider) -> HostAuth {
     }
 }
 
-/// The way to sign in: the one that is named, else the first block with a secret, else none.
-pub fn auth_method(auth: Option<&VcsAuth>) -> AuthMethod {
-    let Some(auth) = auth else {
-        return AuthMethod::None;
-    };
-    let inferred = || {
-        let named = |secret: &SecretRef| !secret.name.trim().is_empty();
-        let mut blocks = auth_secrets(auth).into_iter();
-        let found = blocks.find(|(_, secret)| secret.is_some_and(named));
-        found.map_or(AuthMethod::None, |(method, _)| method)
-    };
-    auth.method.unwrap_or_else(inferred)
-}
-
-/// The secret of each block, given or not.
-pub fn auth_secrets(auth: &VcsAuth) -> [(AuthMethod, Option<&SecretRef>); 3] {
-    let token = auth
-        .token
-        .as_ref()
-        .and_then(|token| token.secret_ref.as_ref());
-    let app = auth
-        .app
-        .as_ref()
-        .and_then(|app| app.private_key_secret_ref.as_ref());
-    let ssh = auth
-        .ssh
-        .as_ref()
-        .and_then(|ssh| ssh.private_key_secret_ref.as_ref());
-    [
-        (AuthMethod::Token, token),
-        (AuthMethod::App, app),
-        (AuthMethod::Ssh, ssh),
-    ]
-}
-
 pub(in crate::api::validate) fn check(causes: &mut Causes, spec: &VersionControlProviderSpec) {
     for (field, url, schemes) in [
         ("apiBaseUrl", &spec.api_base_url, &["https", "http"][..]),
@@ -291,7 +256,6 @@ const fn token_word(type_: TokenType) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::api::kind::Kind;
     use crate::api::validate::shared::testing::{brief, faults, with_spec};
     use serde_json::{Value, json};
@@ -430,22 +394,6 @@ mod tests {
             [
                 "spec.auth.token.type UnsupportedAuth: this provider has no \"pat\" tokens; allowed: \"api_token\", \"access_token\""
             ]
-        );
-    }
-
-    #[test]
-    fn the_method_is_named_or_inferred() {
-        let method = |auth: Value| auth_method(Some(&serde_json::from_value(auth).unwrap()));
-        let ssh = json!({"privateKeySecretRef": {"name": "k"}});
-        assert_eq!(auth_method(None), AuthMethod::None);
-        assert_eq!(
-            method(json!({"method": "none", "ssh": ssh})),
-            AuthMethod::None
-        );
-        assert_eq!(method(json!({"token": {}, "ssh": ssh})), AuthMethod::Ssh);
-        assert_eq!(
-            method(json!({"token": {"secretRef": {"name": "t"}}, "ssh": ssh})),
-            AuthMethod::Token
         );
     }
 }

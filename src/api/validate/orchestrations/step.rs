@@ -1,19 +1,13 @@
-//! One step of an Orchestration: what each kind of step works on, and the fields that the schema does not know.
+//! One step of an Orchestration: what each kind of step works on. What it hands to its run as it is, `examine` holds
+//! against the schema and the rules of runs.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::cause::{Causes, Path, Reason, not_one_of, quoted};
-use crate::api::kinds::agents::agent_run::{Runtime, Workflow};
 use crate::api::kinds::orchestrations::orchestration::Step;
-use crate::api::kinds::shared::{OptionalRef, Workload};
+use crate::api::kinds::shared::OptionalRef;
 use crate::api::names::{Form, closed_words};
-use crate::api::validate::agents::agent_run::check_steps;
-use crate::api::validate::agents::runtime::check_runtime;
-use crate::api::validate::read_at;
-use crate::api::validate::shared::{
-    check_name, check_names, check_parameters, check_tries, check_workload,
-};
+use crate::api::validate::shared::{check_name, check_parameters, check_tries};
 
 closed_words! {
     /// What a step does.
@@ -85,7 +79,6 @@ fn check_kind(
             let agent = named(step.agent_ref.as_ref());
             check_reference(causes, at, step, ("agentRef", agent));
             check_work(causes, at, step);
-            check_run_fields(causes, at, step);
         }
         StepKind::ToolRun => {
             check_reference(causes, at, step, ("toolRef", named(step.tool_ref.as_ref())));
@@ -156,33 +149,6 @@ fn check_work(causes: &mut Causes, at: &Path<'_>, step: &Step) {
             Reason::StepMissingReference,
             message,
         );
-    }
-}
-
-/// The fields that the step hands to its run.
-fn check_run_fields(causes: &mut Causes, at: &Path<'_>, step: &Step) {
-    read_field::<Runtime>(causes, at, step, "runtime", check_runtime);
-    read_field::<Workload>(causes, at, step, "workload", check_workload);
-    read_field::<Workflow>(causes, at, step, "workflow", |causes, at, workflow| {
-        check_steps(causes, &at.field("steps"), &workflow.steps);
-    });
-    read_field::<Vec<String>>(causes, at, step, "secrets", |causes, at, secrets| {
-        check_names(causes, at, Some(secrets));
-    });
-}
-
-fn read_field<'s, T: Deserialize<'s>>(
-    causes: &mut Causes,
-    at: &Path<'_>,
-    step: &'s Step,
-    name: &str,
-    check: impl FnOnce(&mut Causes, &Path<'_>, &T),
-) {
-    let here = at.field(name);
-    match step.extra.get(name).map(|value| read_at(&here, value)) {
-        Some(Ok(value)) => check(causes, &here, &value),
-        Some(Err(cause)) => causes.push(cause),
-        None => {}
     }
 }
 

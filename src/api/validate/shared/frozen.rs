@@ -1,57 +1,33 @@
 //! What may not change once a run has started: it would say something else than what is being carried out.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
 
 use crate::api::cause::{Causes, Path, Reason};
+use crate::api::defaults::settled_spec;
 use crate::api::kind::Kind;
-use crate::api::phase::Phase;
+use crate::api::phase::{self, Phase};
 
-/// Fields of the spec that are fixed once the run has started.
-const fn fields(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::AgentRun => &[
-            "agentRef",
-            "implementationSpecRef",
-            "implementation",
-            "runtime",
-            "workflow",
-            "secrets",
-            "systemPrompt",
-            "systemPromptRef",
-            "vcsRef",
-            "memoryRef",
-        ],
-        Kind::OrchestrationRun => &["orchestrationRef"],
-        Kind::ToolRun => &["toolRef"],
-        Kind::Agent
-        | Kind::AgentProvider
-        | Kind::ImplementationSpec
-        | Kind::ImplementationSource
-        | Kind::VersionControlProvider
-        | Kind::Memory
-        | Kind::Orchestration
-        | Kind::Tool
-        | Kind::ApprovalPolicy
-        | Kind::Budget
-        | Kind::SecretBinding
-        | Kind::Signal
-        | Kind::SignalDelivery
-        | Kind::Schedule
-        | Kind::Artifact
-        | Kind::Workspace => &[],
-    }
-}
+/// Fields that say something about a run beside what it does: whether it shall end, and how long it is kept.
+const FREE: [&str; 2] = ["cancel", "ttlSecondsAfterFinished"];
 
 pub(in crate::api::validate) fn check(causes: &mut Causes, kind: Kind, old: &Value, new: &Value) {
-    if !has_started(old) {
+    if !phase::is_run(kind) || !has_started(old) {
         return;
     }
+    // Writing a default out, or leaving it out again, changes nothing.
+    let (before, after) = (settled_spec(kind, old), settled_spec(kind, new));
+    let fields = [&before, &after].map(Value::as_object);
+    let names: BTreeSet<&String> = fields.into_iter().flatten().flat_map(Map::keys).collect();
     let spec = Path::root("spec");
-    for field in fields(kind) {
-        let (before, after) = (value(old, field), value(new, field));
-        if before != after {
+    for name in names
+        .into_iter()
+        .filter(|name| !FREE.contains(&name.as_str()))
+    {
+        if value(&before, name) != value(&after, name) {
             causes.add(
-                &spec.field(field),
+                &spec.field(name),
                 Reason::SpecImmutableViolation,
                 "the run has started, so this cannot change any more; create a new run instead",
             );
@@ -74,11 +50,8 @@ fn has_started(object: &Value) -> bool {
 }
 
 /// The value to compare: null is absent, and the order of secrets means nothing.
-fn value(object: &Value, field: &str) -> Option<Value> {
-    let value = object
-        .get("spec")?
-        .get(field)
-        .filter(|value| !value.is_null())?;
+fn value(spec: &Value, field: &str) -> Option<Value> {
+    let value = spec.get(field).filter(|value| !value.is_null())?;
     if field != "secrets" {
         return Some(value.clone());
     }

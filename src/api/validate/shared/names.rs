@@ -69,7 +69,7 @@ pub(in crate::api::validate) fn check_not_blank(
         causes.add(
             at,
             Reason::Required,
-            "is blank; give a value or leave the field out",
+            "is blank; give a value or leave it out",
         );
     }
 }

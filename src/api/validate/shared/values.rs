@@ -40,6 +40,15 @@ pub(in crate::api::validate) fn check_not_negative(
     check_range(causes, at, value, (0, i64::from(i32::MAX)));
 }
 
+/// How often something is tried again.
+pub(in crate::api::validate) fn check_retries(
+    causes: &mut Causes,
+    at: &Path<'_>,
+    retries: Option<i64>,
+) {
+    check_range(causes, at, retries, (0, MOST_RETRIES));
+}
+
 /// How often, how soon and how long a step is tried.
 pub(in crate::api::validate) fn check_tries(
     causes: &mut Causes,
@@ -48,7 +57,7 @@ pub(in crate::api::validate) fn check_tries(
     backoff: Option<i64>,
     timeout: Option<i64>,
 ) {
-    check_range(causes, &at.field("retries"), retries, (0, MOST_RETRIES));
+    check_retries(causes, &at.field("retries"), retries);
     check_range(
         causes,
         &at.field("retryBackoffSeconds"),
@@ -85,7 +94,7 @@ pub(in crate::api::validate) fn check_parameters(
         }
         if value.len() > LONGEST_PARAMETER {
             let message = format!(
-                "has {} bytes; use at most {LONGEST_PARAMETER}, and put long text into the implementation",
+                "has {} bytes; use at most {LONGEST_PARAMETER}, and hand longer text over by its address or path",
                 value.len()
             );
             causes.add(&at.key(key), Reason::ParameterValueTooLarge, message);
@@ -144,11 +153,11 @@ fn url_problem(url: &str, schemes: &[&str]) -> Result<(), String> {
     let uri: http::Uri = url.parse().map_err(|_| "is not a URL".to_owned())?;
     let scheme = uri.scheme_str().unwrap_or_default();
     if !schemes.contains(&scheme) {
-        return Err(format!(
-            "has the scheme {}, allowed: {}",
-            quoted(scheme),
-            listed(schemes)
-        ));
+        let has = match scheme {
+            "" => "has no scheme".to_owned(),
+            scheme => format!("has the scheme {}", quoted(scheme)),
+        };
+        return Err(format!("{has}, allowed: {}", listed(schemes)));
     }
     let authority = uri
         .authority()

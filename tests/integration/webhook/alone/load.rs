@@ -8,14 +8,15 @@ use std::{
     time::Instant,
 };
 
+use agents::api::kind::Kind;
 use anyhow::{Result, ensure};
 use futures::future::join_all;
 use kube::{
     Api, Client,
     api::{DynamicObject, Patch, PatchParams, PostParams},
 };
-use serde_json::{Value, json};
-use support::{Namespace, lab, wait};
+use serde_json::json;
+use support::{Namespace, builders::smallest, lab, wait};
 
 use crate::webhook::{cases::resource, hook::DEADLINE};
 
@@ -80,11 +81,9 @@ impl Tally {
     }
 }
 
-fn signal(name: &str) -> Value {
-    json!({
-        "apiVersion": "signals.proompteng.ai/v1alpha1", "kind": "Signal",
-        "metadata": {"name": name}, "spec": {"channel": "load"},
-    })
+fn signal(name: &str) -> Result<DynamicObject> {
+    let signal = smallest(Kind::Signal, name);
+    signal.spec(json!({"channel": "load"})).typed()
 }
 
 /// Writes until told to end, from so many writers at once.
@@ -93,7 +92,7 @@ pub(super) async fn write(here: &Namespace, writers: usize, tally: &Tally) -> Re
     for writer in 0..writers {
         let client = lab::shared().await?.client().await?;
         let name = format!("load-{writer}");
-        let object: DynamicObject = serde_json::from_value(signal(&name))?;
+        let object = signal(&name)?;
         signals(&client, here)?
             .create(&PostParams::default(), &object)
             .await?;
@@ -112,7 +111,7 @@ async fn one_writer(api: Api<DynamicObject>, name: String, tally: Tally) -> Resu
         dry_run: true,
         field_manager: None,
     };
-    let object: DynamicObject = serde_json::from_value(signal(&format!("{name}-dry")))?;
+    let object = signal(&format!("{name}-dry"))?;
     let mut turn: usize = 0;
     while !tally.enough.load(Ordering::Relaxed) {
         turn += 1;

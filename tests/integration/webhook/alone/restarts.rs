@@ -2,6 +2,7 @@
 
 use std::{future::Future, time::Instant};
 
+use agents::kit::args::variable as common;
 use anyhow::{Result, ensure};
 use support::wait;
 
@@ -18,7 +19,7 @@ const WRITERS: usize = 8;
 const WRITES_BETWEEN: usize = 100;
 
 /// Long enough for the balancer to notice, as five seconds are for a Service.
-const LINGER: [(&str, &str); 1] = [("AGENTS_SHUTDOWN_LINGER", "2s")];
+const LINGER: [(&str, &str); 1] = [(common::SHUTDOWN_LINGER, "2s")];
 
 async fn join(certificates: &Certificates, endpoints: &Endpoints) -> Result<Hook> {
     let hook = Hook::start(certificates, &LINGER).await?;
@@ -35,6 +36,7 @@ async fn until<F: Future<Output = Result<()>>>(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn restarts_of_two_replicas_under_load_fail_no_request() -> Result<()> {
+    support::own_lab!();
     let certificates = Certificates::new();
     let endpoints = Endpoints::default();
     let (listener, address) = balancer::listen().await?;

@@ -7,7 +7,7 @@ use tokio::{net::TcpStream, time::timeout};
 
 use super::load::{self, Tally};
 use crate::{
-    kit::pki::shown,
+    kit::pki::{on_the_wire_in_time, shown},
     webhook::hook::{DEADLINE, Station},
 };
 
@@ -51,6 +51,7 @@ async fn seen(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn swaps_of_the_certificate_under_load_fail_no_request() -> Result<()> {
+    support::own_lab!();
     let station = Station::start(&[]).await?;
     let here = station.registered.namespace("swaps").await?;
     let (tally, start) = (Tally::default(), Instant::now());
@@ -72,16 +73,9 @@ async fn swaps_of_the_certificate_under_load_fail_no_request() -> Result<()> {
         tally.stop(); // also after a failure, or the writers would go on
         done
     };
-    let ((mut times, handshakes), ()) =
+    let ((times, handshakes), ()) =
         tokio::try_join!(swapping, load::write(&here, WRITERS, &tally))?;
-    times.sort_unstable();
-    let median = times[SWAPS / 2];
-    eprintln!(
-        "{SWAPS} swaps, {handshakes} handshakes of our own; on the wire after {median:?}, at most {:?}",
-        times[SWAPS - 1]
-    );
+    eprintln!("{SWAPS} swaps, {handshakes} handshakes of our own");
     tally.verdict("50 swaps of the certificate", start)?;
-    // The promise is one second. A machine that does ten things at once may break it now and then, but not mostly.
-    ensure!(median < Duration::from_secs(1), "{times:?}");
-    Ok(())
+    on_the_wire_in_time(times).map_err(anyhow::Error::msg)
 }

@@ -71,29 +71,46 @@ pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
         .filter(|need| !need.to_build || !runc_is_built)
         .filter(|need| !(need.is_there)())
         .collect();
-    if missing.is_empty() {
-        return Ok(None);
+    match verdict(&missing, in_path("apt-get")) {
+        Verdict::Fine => Ok(None),
+        Verdict::Impossible(reason) => Ok(Some(reason)),
+        Verdict::Install(packages) => {
+            report.line(format!(
+                "installing the Debian packages {}",
+                packages.join(", ")
+            ));
+            let failed = install(&packages).await.err();
+            Ok(failed.map(|error| format!("{} not found, and {error:#}", whats(&missing))))
+        }
     }
+}
+
+/// What to do about needs that are not met.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Fine,
+    /// These packages.
+    Install(Vec<&'static str>),
+    /// For this reason.
+    Impossible(String),
+}
+
+fn verdict(missing: &[&Need], has_apt: bool) -> Verdict {
     let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
-    let what: Vec<&str> = missing.iter().map(|need| need.what).collect();
-    if !in_path("apt-get") {
-        return Ok(Some(format!(
+    match (missing, has_apt) {
+        ([], _) => Verdict::Fine,
+        (_, true) => Verdict::Install(packages),
+        (_, false) => Verdict::Impossible(format!(
             "{} not found; install them with the system's package manager (on Debian: {})",
-            what.join(", "),
+            whats(missing),
             packages.join(" ")
-        )));
+        )),
     }
-    report.line(format!(
-        "installing the Debian packages {}",
-        packages.join(", ")
-    ));
-    match install(&packages).await {
-        Ok(()) => Ok(None),
-        Err(error) => Ok(Some(format!(
-            "{} not found, and {error:#}",
-            what.join(", ")
-        ))),
-    }
+}
+
+fn whats(needs: &[&Need]) -> String {
+    let whats: Vec<&str> = needs.iter().map(|need| need.what).collect();
+    whats.join(", ")
 }
 
 /// What no package can mend.
@@ -158,4 +175,49 @@ fn in_path(program: &str) -> bool {
     env::split_paths(&path)
         .chain(system)
         .any(|folder| folder.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_installed_or_named() {
+        let need = |package| NEEDS.iter().find(|need| need.package == package).unwrap();
+        let (nft, seccomp) = (need("nftables"), need("libseccomp-dev"));
+        let cases = [
+            (vec![], false, Verdict::Fine),
+            (vec![], true, Verdict::Fine),
+            (vec![seccomp], true, Verdict::Install(vec!["libseccomp-dev"])),
+            (
+                vec![nft, seccomp],
+                true,
+                Verdict::Install(vec!["nftables", "libseccomp-dev"]),
+            ),
+            (
+                vec![nft, seccomp],
+                false,
+                Verdict::Impossible(
+                    "nft, libseccomp's headers not found; install them with the system's package manager \
+                     (on Debian: nftables libseccomp-dev)"
+                        .to_owned(),
+                ),
+            ),
+        ];
+        for (missing, has_apt, expected) in cases {
+            assert_eq!(verdict(&missing, has_apt), expected);
+        }
+    }
+
+    #[test]
+    fn every_package_that_may_be_installed_is_in_the_document() {
+        let document = include_str!("../../../../docs/lab.md");
+        for need in NEEDS {
+            let named = format!("`{}`", need.package);
+            assert!(
+                document.contains(&named),
+                "docs/lab.md does not name {named}"
+            );
+        }
+    }
 }

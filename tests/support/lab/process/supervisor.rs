@@ -17,6 +17,7 @@ use nix::{
 };
 use std::{
     env,
+    ffi::OsStr,
     fs::{self, OpenOptions},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -91,7 +92,7 @@ impl Supervisor {
         let log = log(&self.folder, &part.name);
         let log = OpenOptions::new().create(true).append(true).open(&log)?;
         let path = env::var("PATH").unwrap_or_default();
-        let mut command = bound(part);
+        let mut command = bound(&part.program, &part.arguments);
         command
             .env_clear() // proxies and the like are none of a cluster's business
             .env("PATH", format!("{path}:/usr/sbin:/sbin"))
@@ -106,7 +107,7 @@ impl Supervisor {
 
     /// Runs a command of the person who started the lab to its end, in their folder and on their terminal.
     pub async fn run_for_person(&mut self, part: &Part) -> Result<()> {
-        let mut command = bound(part);
+        let mut command = bound(&part.program, &part.arguments);
         command.envs(part.environment.iter().map(|(name, value)| (name, value)));
         self.spawn(part, command)?;
         let exit = self.ended(&part.name).await?;
@@ -213,15 +214,16 @@ impl Supervisor {
     }
 }
 
-/// A command that becomes the part's program and dies with this process.
-fn bound(part: &Part) -> Command {
+/// A command of the `lab` program that becomes another program, whose process the kernel ends when this one is gone,
+/// however it goes.
+pub fn bound<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command
         .args(["stage", "part", "--parent"])
         .arg(Pid::this().to_string())
         .arg("--")
-        .arg(&part.program)
-        .args(&part.arguments);
+        .arg(program)
+        .args(arguments);
     command
 }
 

@@ -89,11 +89,11 @@ impl Session {
     }
 
     fn wanted(&self, options: &Options) -> Vec<&'static str> {
-        let dns: &[&str] = if options.dns { &["coredns"] } else { &[] };
-        match self.record.tier {
-            Tier::ControlPlane => tools::CONTROL_PLANE.into(),
-            Tier::Node => [tools::CONTROL_PLANE, tools::NODE, dns].concat(),
+        let mut wanted = tools::of_tier(self.record.tier);
+        if options.dns && self.record.tier == Tier::Node {
+            wanted.push("coredns");
         }
+        wanted
     }
 
     /// Go and Rust build side by side.

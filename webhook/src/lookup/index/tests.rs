@@ -124,13 +124,45 @@ fn the_repository_host_is_that_of_the_run_then_the_work_then_the_agent() {
         (json!({"agentRef": {"name": "unknown"}}), None),
     ] {
         let around = index.surroundings(Kind::AgentRun, &run(spec.clone()));
-        let secrets = around.vcs.map(|vcs| vcs.secrets.clone());
-        assert_eq!(
-            secrets,
-            expected.map(|name| vec![name.to_owned()]),
-            "{spec}"
-        );
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|name| ("spec.vcsRef".to_owned(), name.to_owned()))
+            .collect();
+        assert_eq!(chosen_by(&around), expected, "{spec}");
     }
+    let steps = json!([
+        {"name": "as-the-run"},
+        {"name": "a", "implementation": {"inline": {"vcsRef": {"name": "by-inline"}}}},
+        {"name": "b", "implementationSpecRef": work},
+        {"name": "c", "implementation": {"inline": {"text": "t"}}},
+    ]);
+    let spec = json!({"agentRef": agent, "workflow": {"steps": steps}});
+    let around = index.surroundings(Kind::AgentRun, &run(spec.clone()));
+    let expected = [
+        ("spec.vcsRef", "by-agent"),
+        ("spec.workflow.steps[1]", "by-inline"),
+        ("spec.workflow.steps[2]", "by-work"),
+        ("spec.workflow.steps[3]", "by-agent"),
+    ];
+    let expected = expected.map(|(at, name)| (at.to_owned(), name.to_owned()));
+    assert_eq!(chosen_by(&around), expected, "steps with work of their own");
+    let mut chosen = spec;
+    chosen["vcsRef"] = json!({"name": "by-run"});
+    let around = index.surroundings(Kind::AgentRun, &run(chosen));
+    let expected = [("spec.vcsRef".to_owned(), "by-run".to_owned())];
+    assert_eq!(
+        chosen_by(&around),
+        expected,
+        "what the run names counts everywhere"
+    );
+}
+
+/// Where each repository host is chosen, and its first secret.
+fn chosen_by(around: &Surroundings) -> Vec<(String, String)> {
+    let hosts = around.vcs.iter();
+    hosts
+        .map(|(at, vcs)| (at.to_string(), vcs.secrets[0].clone()))
+        .collect()
 }
 
 #[test]
@@ -172,7 +204,12 @@ fn runs_see_the_bindings_of_their_namespace_and_tool_runs_their_tool() {
     );
     put(&index, Kind::Tool, "t", json!({"image": "i"}));
     let around = index.surroundings(Kind::AgentRun, &run(json!({})));
-    let given: Vec<_> = around.bindings.iter().map(|b| b.secrets.clone()).collect();
+    let given: Vec<_> = around
+        .bindings
+        .iter()
+        .flatten()
+        .map(|binding| binding.secrets.clone())
+        .collect();
     assert_eq!(given, [vec!["s".to_owned()], vec![]]);
     let around = index.surroundings(Kind::ToolRun, &run(json!({"toolRef": {"name": "t"}})));
     assert_eq!(
@@ -193,6 +230,6 @@ fn an_object_that_cannot_be_read_has_no_surroundings() {
         json!({"metadata": {"namespace": "team"}}),
     ] {
         let around = index.surroundings(Kind::AgentRun, &object);
-        assert!(around.agent.is_none() && around.vcs.is_none(), "{object}");
+        assert!(around.agent.is_none() && around.vcs.is_empty(), "{object}");
     }
 }

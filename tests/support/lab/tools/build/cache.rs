@@ -1,7 +1,8 @@
 //! The folder of built programs: names from content, one builder at a time.
 
 use super::{Recipe, Report};
-use anyhow::{Context, Result};
+use crate::lab::report::spoken;
+use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::{
     env,
@@ -10,7 +11,7 @@ use std::{
     time::Duration,
 };
 use tempfile::TempDir;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const SCRATCH: &str = "building-";
 
@@ -67,14 +68,15 @@ impl Cache {
             .tempdir_in(&self.root)?)
     }
 
-    /// Waits until no other lab builds. What a killed builder left behind is removed.
-    pub(super) async fn lock(&self, report: Report) -> Result<File> {
+    /// Waits until no other lab builds, which the kernel says of a killed one as well. What that left behind is removed.
+    pub(super) async fn lock(&self, report: Report, deadline: Duration) -> Result<File> {
         let path = self.root.join("lock");
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(path)?;
+        let end = Instant::now() + deadline;
         let mut told = false;
         loop {
             match file.try_lock() {
@@ -86,6 +88,13 @@ impl Cache {
                 report.line("another lab is building; waiting for it");
                 told = true;
             }
+            if Instant::now() >= end {
+                let waited = spoken(deadline);
+                bail!(
+                    "another lab is building in {} since {waited}",
+                    self.root.display()
+                );
+            }
             sleep(Duration::from_millis(200)).await;
         }
         for entry in fs::read_dir(&self.root)? {
@@ -95,5 +104,61 @@ impl Cache {
             }
         }
         Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::tools::RECIPES;
+
+    fn cache() -> (TempDir, Cache) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
+        (folder, Cache { root })
+    }
+
+    #[test]
+    fn a_folder_is_named_after_all_that_goes_into_it() {
+        let (_folder, cache) = cache();
+        let pins = tempfile::tempdir().unwrap();
+        let write = |text: &str| fs::write(pins.path().join("go.mod"), text).unwrap();
+        let name = |recipe: &Recipe, version| cache.folder(recipe, pins.path(), version).unwrap();
+        let recipe = &RECIPES[0];
+        let other_flags = Recipe {
+            ldflags: "-s",
+            ..*recipe
+        };
+        write("one");
+        let first = name(recipe, "go1.26");
+        let mut seen = vec![
+            first.clone(),
+            name(recipe, "go1.27"),
+            name(&other_flags, "go1.26"),
+        ];
+        write("two");
+        seen.push(name(recipe, "go1.26"));
+        write("one");
+        fs::write(pins.path().join("go.sum"), "sum").unwrap();
+        seen.push(name(recipe, "go1.26"));
+        fs::remove_file(pins.path().join("go.sum")).unwrap();
+        assert_eq!(name(recipe, "go1.26"), first, "the same again is the same");
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 5, "{seen:?}");
+    }
+
+    #[tokio::test]
+    async fn one_builds_at_a_time_and_clears_up_after_a_killed_one() {
+        let (_folder, cache) = cache();
+        let report = Report::start();
+        fs::create_dir(cache.root.join("building-killed")).unwrap();
+        let first = cache.lock(report, Duration::ZERO).await.unwrap();
+        assert!(!cache.root.join("building-killed").exists());
+        let second = cache.lock(report, Duration::ZERO).await;
+        let said = second.unwrap_err().to_string();
+        assert!(said.starts_with("another lab is building in "), "{said}");
+        drop(first);
+        cache.lock(report, Duration::ZERO).await.unwrap();
     }
 }

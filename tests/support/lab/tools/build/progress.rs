@@ -45,15 +45,20 @@ impl Progress {
         }
     }
 
-    pub(super) fn show(&mut self) {
-        let text = format!(
+    /// How far it is after so long.
+    fn text(&self, elapsed: Duration) -> String {
+        format!(
             "{}: {} of at most {} packages compiled, {} modules fetched, {}",
             self.names,
             self.compiled,
             self.packages,
             self.downloads,
-            spoken(self.started.elapsed())
-        );
+            spoken(elapsed)
+        )
+    }
+
+    pub(super) fn show(&mut self) {
+        let text = self.text(self.started.elapsed());
         if self.terminal {
             let mut stderr = std::io::stderr().lock();
             // Progress that cannot be shown is not worth failing a build for.
@@ -69,5 +74,28 @@ impl Progress {
         if self.terminal {
             eprint!("\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_and_modules_are_counted_and_other_words_are_not() {
+        let mut progress = Progress::new(Report::start(), "etcd", 200);
+        for line in [
+            "go: downloading go.uber.org/zap v1.27.0",
+            "go.uber.org/zap",
+            "k8s.io/api/core/v1",
+            "# go.etcd.io/etcd",
+            "main.go:3:1: something is wrong",
+        ] {
+            progress.saw(line);
+        }
+        assert_eq!(
+            progress.text(Duration::from_secs(95)),
+            "etcd: 2 of at most 200 packages compiled, 1 modules fetched, 95 s"
+        );
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use agents::api::cause::FieldPath;
-use agents::api::policy::{Finding, Mode, Rule};
+use agents::api::policy::Mode;
+
+use super::{Finding, Rule};
 
 /// One rule that the candidate would apply otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,6 +74,7 @@ fn by_place(findings: &[Finding]) -> BTreeMap<(Rule, &FieldPath), Mode> {
 #[cfg(test)]
 mod tests {
     use agents::api::cause::{Cause, Path, Reason};
+    use agents::api::policy;
 
     use super::*;
 
@@ -86,7 +89,8 @@ mod tests {
 
     #[test]
     fn a_candidate_is_compared_rule_by_rule_and_place_by_place() {
-        let (images, secrets) = (Rule::DeniedImages, Rule::BlockedSecrets);
+        let images = Rule::Policy(policy::Rule::DeniedImages);
+        let secrets = Rule::Policy(policy::Rule::BlockedSecrets);
         let denied = |field| finding(images, Mode::Enforce, field);
         let warned = |field| finding(images, Mode::Warn, field);
         let blocked = finding(secrets, Mode::Audit, "s");

@@ -5,7 +5,7 @@ use crate::api::kinds::agents::implementation_spec::{Contract, ImplementationFie
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::check_optional_ref;
 
-pub(in crate::api::validate) fn check_spec(causes: &mut Causes, spec: &ImplementationFields) {
+pub(in crate::api::validate) fn check(causes: &mut Causes, spec: &ImplementationFields) {
     if spec.text.trim().is_empty() {
         let message = "is blank; write down what is to be done";
         causes.add(&SPEC.field("text"), Reason::MissingText, message);

@@ -1,0 +1,70 @@
+//! Tests of the lab that need the machine for themselves: they measure, and run after all others, one at a time.
+
+mod tour;
+
+use super::{
+    life::suspect,
+    node::{import_probe, phase, pod},
+    traces::interfaces,
+};
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, api::PostParams};
+use std::time::{Duration, Instant};
+use support::{
+    lab::{Lab, own_name, report::measured, state::Tier},
+    wait,
+};
+
+#[tokio::test]
+async fn a_control_plane_is_usable_in_under_8_seconds_and_leaves_nothing_behind() -> Result<()> {
+    let before = interfaces()?;
+    let started = Instant::now();
+    let lab = Lab::start(&own_name("speed")?, Tier::ControlPlane).await?;
+    let usable = started.elapsed();
+    let suspect = suspect(&lab, before)?;
+    let stopping = Instant::now();
+    drop(lab);
+    let stopped = stopping.elapsed();
+    measured(format!(
+        "tier 1: usable after {usable:.1?}, stopped after {stopped:.1?}"
+    ));
+    assert_eq!(suspect.traces()?, Vec::<String>::new());
+    assert!(usable < Duration::from_secs(8), "{usable:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_first_pod_runs_in_under_20_seconds_and_nothing_is_left_behind() -> Result<()> {
+    const DEADLINE: Duration = Duration::from_secs(60);
+    // The shared one runs beside, which makes this also the proof of two nodes on one machine.
+    import_probe(support::node_lab!()).await?;
+    let before = interfaces()?;
+    let started = Instant::now();
+    let lab = Lab::start(&own_name("speed-node")?, Tier::Node).await?;
+    let usable = started.elapsed();
+    let image = import_probe(&lab).await?;
+    let pods: Api<Pod> = Api::namespaced(lab.client().await?, "default");
+    let first = pod(&image, "first", &["serve", "0.0.0.0:8080", "hello"])?;
+    pods.create(&PostParams::default(), &first).await?;
+    wait::until(&pods, "first", DEADLINE, |pod| {
+        phase(pod) == Some("Running")
+    })
+    .await?;
+    let running = started.elapsed();
+    let suspect = suspect(&lab, before)?;
+    assert_ne!(
+        suspect.traces()?,
+        Vec::<String>::new(),
+        "the search finds a running lab"
+    );
+    let stopping = Instant::now();
+    drop(lab);
+    let stopped = stopping.elapsed();
+    measured(format!(
+        "tier 2: usable after {usable:.1?}, first pod Running after {running:.1?}, stopped after {stopped:.1?}"
+    ));
+    assert_eq!(suspect.traces()?, Vec::<String>::new());
+    assert!(running < Duration::from_secs(20), "{running:?}");
+    Ok(())
+}

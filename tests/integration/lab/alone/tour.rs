@@ -1,0 +1,184 @@
+//! What `make run` starts, from the first line to the last: with our programs as processes, then as pods where they can run.
+
+use crate::lab::traces::{Suspect, interfaces};
+use anyhow::{Context, Result, bail, ensure};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+use support::{
+    lab::{
+        own_name,
+        report::measured,
+        state::{Home, LabName, Record, Tier},
+    },
+    metrics::Page,
+};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, Lines},
+    process::{Child, ChildStdout, Command},
+    time::timeout,
+};
+
+/// Everything is built by now; what remains are two starts.
+const DEADLINE: Duration = Duration::from_secs(120);
+/// What is promised of every start but the first.
+const PROMISED: Duration = Duration::from_secs(30);
+const LAST_LINE: &str = "Ctrl-C ends it and leaves nothing behind.";
+
+/// A tour that goes on until it is told to end.
+struct Tour {
+    name: LabName,
+    child: Child,
+    stdout: Lines<BufReader<ChildStdout>>,
+    /// What it says while it works.
+    log: PathBuf,
+    /// Network interfaces before the start.
+    before: BTreeSet<String>,
+}
+
+impl Tour {
+    fn start(folder: &Path, tier: Tier) -> Result<Self> {
+        let before = interfaces()?;
+        let name = own_name(&format!("tour-{}", tier.number()))?;
+        let log = folder.join(name.to_string());
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lab"))
+            .args(["tour", "--tier", tier.number(), "--name", &name.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log)?)
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdout = child.stdout.take().context("a pipe")?;
+        Ok(Self {
+            name,
+            child,
+            stdout: BufReader::new(stdout).lines(),
+            log,
+            before,
+        })
+    }
+
+    fn said(&self) -> Result<String> {
+        Ok(fs::read_to_string(&self.log)?)
+    }
+
+    /// The text that says what is where.
+    async fn guide(&mut self) -> Result<String> {
+        let mut guide = String::new();
+        let reading = async {
+            while let Some(line) = self.stdout.next_line().await? {
+                guide += &line;
+                guide.push('\n');
+                if line == LAST_LINE {
+                    return anyhow::Ok(());
+                }
+            }
+            bail!("it ended")
+        };
+        let read = timeout(DEADLINE, reading).await;
+        read.context("it takes too long")
+            .flatten()
+            .with_context(|| format!("{guide}{}", self.said().unwrap_or_default()))?;
+        Ok(guide)
+    }
+
+    fn record(&self) -> Result<Record> {
+        let record = Home::from_env()?.record(&self.name)?;
+        record.context("a lab that runs has a record")
+    }
+
+    /// Presses Ctrl-C and waits for the end.
+    async fn interrupt(&mut self) -> Result<()> {
+        let id = self.child.id().context("a process that runs")?;
+        kill(Pid::from_raw(id.try_into()?), Signal::SIGINT)?;
+        let status = timeout(DEADLINE, self.child.wait()).await??;
+        ensure!(status.success(), "{status}: {}", self.said()?);
+        Ok(())
+    }
+}
+
+/// Where the programs answer, as the guide tells it.
+fn admin_addresses(guide: &str) -> Vec<(String, String)> {
+    let lines = guide.lines().map(str::trim);
+    let told = lines.filter_map(|line| line.strip_prefix("http://")?.split_once("/metrics  "));
+    told.map(|(address, rest)| {
+        let name = rest.split(';').next().unwrap_or_default();
+        (name.to_owned(), address.to_owned())
+    })
+    .collect()
+}
+
+/// How long it took, as it is told in words.
+fn told_time(said: &str) -> Result<Duration> {
+    let words = said.split("lab and programs were ready after ").nth(1);
+    let words = words
+        .and_then(|rest| rest.lines().next())
+        .context(said.to_owned())?;
+    let seconds = words
+        .strip_suffix(" s")
+        .and_then(|number| number.parse().ok());
+    let seconds = seconds.with_context(|| format!("`{words}` is no short time"))?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Starts a tour, looks at everything it shows, ends it, and looks for what is left.
+async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
+    let guide = tour.guide().await?;
+    ensure!(guide.contains("Everything is up."), "{guide}");
+    ensure!(guide.contains("spec.workload.image"), "no refusal: {guide}");
+    let programs = admin_addresses(&guide);
+    let names: Vec<_> = programs.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["agents", "agents-sidecar", "agents-webhook"],
+        "{guide}"
+    );
+    for (name, address) in &programs {
+        let page = Page::scrape(address).await.with_context(|| name.clone())?;
+        let unnamed = page.series("agents_build_info").is_empty();
+        ensure!(!unnamed, "{name} at {address} has no agents_build_info");
+    }
+    let record = tour.record()?;
+    let folder = Home::from_env()?.folder(&tour.name);
+    let suspect = Suspect::new(&folder, &record, tour.before.clone());
+    let took = told_time(&tour.said()?)?;
+    tour.interrupt().await?;
+    assert_eq!(suspect.traces()?, Vec::<String>::new());
+    for (name, address) in &programs {
+        let answered = Page::scrape(address).await.is_ok();
+        ensure!(!answered, "{name} still answers at {address}");
+    }
+    Ok((record.tier, took))
+}
+
+#[tokio::test]
+async fn everything_is_up_in_under_30_seconds_and_ctrl_c_leaves_nothing_behind() -> Result<()> {
+    let folder = TempDir::new()?;
+    let (_, first) = take(Tour::start(folder.path(), Tier::ControlPlane)?).await?;
+    let (tier, second) = take(Tour::start(folder.path(), Tier::Node)?).await?;
+    measured(format!(
+        "tour: ready after {first:.1?} with processes; a second one, {tier}, after {second:.1?}"
+    ));
+    assert!(second < PROMISED, "{second:?}");
+    Ok(())
+}
+
+#[test]
+fn times_and_addresses_are_read_as_they_are_told() {
+    let said =
+        "[ 1.0s] the examples are applied; lab and programs were ready after 9.5 s\n[ 2.0s] more";
+    assert_eq!(told_time(said).unwrap(), Duration::from_millis(9500));
+    assert!(told_time("lab and programs were ready after 2 min 3 s").is_err());
+    let guide = "The programs answer at\n  http://127.0.0.1:1/metrics  agents; also /livez\n\nMore";
+    let expected = [("agents".to_owned(), "127.0.0.1:1".to_owned())];
+    assert_eq!(admin_addresses(guide), expected);
+}
