@@ -1,6 +1,13 @@
 //! How a run stands, in words: phase, conditions, times, and what is told and counted once it is stored.
 //!
-//! A message says nothing that changes by itself, or it would be written again and again.
+//! A message says nothing that changes by itself, or it would be written again and again. Here is a run that has not
+//! ended; [`end`] is about its end, [`missing`] about a Job that is gone.
+
+mod end;
+mod missing;
+
+pub(super) use end::{Ending, cancelled, finished, not_submitted, ratified, refused, unfit};
+pub(super) use missing::{missing, orphaned};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
@@ -8,18 +15,15 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::job;
-use super::work::Lack;
-use crate::api::cause::Cause;
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
 };
-use crate::api::custody::{Class, Deletion, Finding, Outcome, Recovered};
 use crate::api::kinds::AgentRun;
-use crate::api::kinds::agents::agent_run::{AgentRunStatus, RuntimeType};
-use crate::api::kinds::shared::{JobDeletion, JobMissing, JobRef};
+use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use crate::api::kinds::shared::JobRef;
 use crate::api::phase::Phase;
 use crate::controller::driver::fault::Fault;
-use crate::controller::driver::plan::{Fact, Notice, Standing};
+use crate::controller::driver::plan::{Notice, Standing};
 use crate::events;
 
 /// How a run stands.
@@ -190,55 +194,6 @@ pub(super) fn waiting(run: &AgentRun, reason: Lifecycle, message: &str) -> RunSt
     without_warning(run, next.tell(event, message))
 }
 
-/// Waiting is over, or never made sense.
-pub(super) fn unfit(run: &AgentRun, lack: &Lack, now: Timestamp) -> RunStanding {
-    let (reason, message, contract) = match lack {
-        Lack::Waits { reason, message } => (
-            *reason,
-            format!("{message}, and the time to wait for it is over"),
-            None,
-        ),
-        Lack::Wrong {
-            reason,
-            message,
-            contract,
-        } => (*reason, message.clone(), contract.clone()),
-    };
-    let mut next = ended(run, Phase::Failed, reason, message, now);
-    next.status.contract = contract.or(next.status.contract);
-    let message = next.message.clone();
-    next.observe(ConditionType::InvalidSpec, reason)
-        .tell(events::Reason::InvalidSpec, message)
-}
-
-/// The spec breaks rules.
-pub(super) fn refused(run: &AgentRun, causes: &[Cause], now: Timestamp) -> Option<RunStanding> {
-    let first = causes.first()?;
-    let told: Vec<_> = causes
-        .iter()
-        .map(|cause| format!("{}: {}", cause.field, cause.message))
-        .collect();
-    let next = ended(run, Phase::Failed, first.reason, told.join("; "), now);
-    let message = next.message.clone();
-    Some(
-        next.observe(ConditionType::InvalidSpec, first.reason)
-            .tell(events::Reason::InvalidSpec, message),
-    )
-}
-
-/// The API server refused the Job for good.
-pub(super) fn not_submitted(run: &AgentRun, fault: &Fault, now: Timestamp) -> RunStanding {
-    let message = fault.sentence();
-    ended(
-        run,
-        Phase::Failed,
-        Lifecycle::SubmitFailed,
-        message.clone(),
-        now,
-    )
-    .tell(events::Reason::SubmitFailed, message)
-}
-
 /// Something failed that is tried again.
 pub(super) fn troubled(run: &AgentRun, fault: &Fault) -> Option<RunStanding> {
     let (reason, event) = (fault.class.condition()?, fault.class.event()?);
@@ -248,258 +203,4 @@ pub(super) fn troubled(run: &AgentRun, fault: &Fault) -> Option<RunStanding> {
         next.observe(ConditionType::Warning, reason)
             .tell(event, message),
     )
-}
-
-/// The run was stopped because someone asked for it.
-pub(super) fn cancelled(run: &AgentRun, message: &str, now: Timestamp) -> RunStanding {
-    ended(run, Phase::Cancelled, Lifecycle::Cancelled, message, now)
-        .tell(events::Reason::Cancelled, message)
-}
-
-/// How a Job ended.
-#[derive(Clone, Debug)]
-pub(super) struct Ending {
-    pub(super) outcome: Outcome,
-    pub(super) at: Timestamp,
-    /// What its pod said about it.
-    pub(super) detail: Option<String>,
-}
-
-/// The Job has ended.
-pub(super) fn finished(run: &AgentRun, job: &Job, ending: Ending, now: Timestamp) -> RunStanding {
-    let Ending {
-        outcome,
-        at,
-        detail,
-    } = ending;
-    let (phase, event) = ends(outcome);
-    let (reason, message) = match outcome {
-        Outcome::Succeeded => (Lifecycle::Completed, "the Job completed".to_owned()),
-        Outcome::Failed => failure(job, detail),
-    };
-    let mut next = ended(run, phase, reason, message, at);
-    let reference = next.status.job_ref.get_or_insert_default();
-    reference.uid = job.uid();
-    next.facts.push(Fact::OutcomeStored {
-        seconds: now.duration_since(at).as_secs_f64().max(0.0),
-    });
-    let message = next.message.clone();
-    without_warning(run, next.tell(event, message))
-}
-
-fn ends(outcome: Outcome) -> (Phase, events::Reason) {
-    match outcome {
-        Outcome::Succeeded => (Phase::Succeeded, events::Reason::Succeeded),
-        Outcome::Failed => (Phase::Failed, events::Reason::Failed),
-    }
-}
-
-/// Why a Job failed, from its condition and what its pod said.
-fn failure(job: &Job, detail: Option<String>) -> (Lifecycle, String) {
-    let conditions = job
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    let failed = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition.type_ == "Failed");
-    let why = failed.and_then(|condition| condition.reason.as_deref());
-    let (reason, message) = match why {
-        Some("DeadlineExceeded") => (
-            Lifecycle::TimedOut,
-            "the Job took longer than allowed".to_owned(),
-        ),
-        Some(why) => (Lifecycle::JobFailed, format!("the Job failed: {why}")),
-        None => (Lifecycle::JobFailed, "the Job failed".to_owned()),
-    };
-    match detail {
-        Some(detail) => (reason, format!("{message}; {detail}")),
-        None => (reason, message),
-    }
-}
-
-/// The Job is being deleted or gone, and a pod of it still works: what it will say counts.
-pub(super) fn orphaned(
-    run: &AgentRun,
-    finding: &Finding,
-    deletion: Option<&Deletion>,
-) -> RunStanding {
-    let message = format!(
-        "the Job is gone ({}), but its pod still works",
-        finding.class
-    );
-    let mut next = standing(run, phase(run), Lifecycle::Running, message);
-    keep_deletion(&mut next, deletion);
-    let is_new = condition(run, ConditionType::JobMissing).is_none();
-    next = next.observe(ConditionType::JobMissing, finding.class);
-    if is_new {
-        let message = next.message.clone();
-        next = next.tell(finding.class.into(), message);
-    }
-    next
-}
-
-/// The Job is gone; what could still be found out about its outcome is kept.
-pub(super) fn missing(
-    run: &AgentRun,
-    finding: &Finding,
-    deletion: Option<&Deletion>,
-    now: Timestamp,
-) -> RunStanding {
-    let Finding {
-        class,
-        certainty,
-        recovered,
-        outcome,
-        actor,
-    } = finding;
-    let by = actor
-        .as_ref()
-        .map_or_else(String::new, |actor| format!(" by {actor}"));
-    let lost = format!("{} ({class}{by})", class.meaning().trim_end_matches('.'));
-    let (mut next, told) = match outcome {
-        Some(outcome) => {
-            let (phase, event) = ends(*outcome);
-            let word = match outcome {
-                Outcome::Succeeded => "well",
-                Outcome::Failed => "badly",
-            };
-            let message = format!(
-                "the Job is missing, but {}: it ended {word}",
-                witness(*recovered)
-            );
-            let reason = match outcome {
-                Outcome::Succeeded => Lifecycle::Completed,
-                Outcome::Failed => Lifecycle::JobFailed,
-            };
-            let next = ended(run, phase, reason, message.clone(), now);
-            (
-                next.tell(event, message),
-                Some(events::Reason::OutcomeRecovered),
-            )
-        }
-        None => (
-            ended(
-                run,
-                Phase::Failed,
-                *class,
-                format!("the outcome is lost: {lost}"),
-                now,
-            ),
-            None,
-        ),
-    };
-    keep_deletion(&mut next, deletion);
-    let reference = next.status.job_ref.get_or_insert_default();
-    reference.missing = Some(JobMissing {
-        class: Some(class.as_str().to_owned()),
-        certainty: Some(certainty.as_str().to_owned()),
-        recovered: Some(recovered.as_str().to_owned()),
-        actor: actor.clone(),
-        noticed_at: Some(whole_seconds(now)),
-    });
-    next.observed.push(Observation::new(
-        ConditionType::JobMissing,
-        ConditionStatus::True,
-        *class,
-        lost.clone(),
-    ));
-    next.facts.push(Fact::JobMissing {
-        class: *class,
-        recovered: *recovered,
-    });
-    next = next.tell((*class).into(), lost);
-    match told {
-        Some(reason) => {
-            let message = next.message.clone();
-            next.tell(reason, message)
-        }
-        None => next,
-    }
-}
-
-fn witness(recovered: Recovered) -> &'static str {
-    match recovered {
-        Recovered::None => "nobody knows",
-        Recovered::FromDeletedObject => "its last state tells how it ended",
-        Recovered::FromPod => "its pod tells how it ended",
-        Recovered::FromRunnerReport => "its runner told how it ended",
-    }
-}
-
-fn keep_deletion(next: &mut RunStanding, deletion: Option<&Deletion>) {
-    if let Some(Deletion { at, finalizers }) = deletion {
-        let reference = next.status.job_ref.get_or_insert_default();
-        reference.deletion.get_or_insert_with(|| JobDeletion {
-            deleted_at: Some(*at),
-            finalizers: Some(finalizers.clone()),
-        });
-    }
-}
-
-fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
-}
-
-/// A run that has ended, at this time.
-fn ended(
-    run: &AgentRun,
-    phase: Phase,
-    reason: impl Into<Reason>,
-    message: impl Into<String>,
-    at: Timestamp,
-) -> RunStanding {
-    let mut next = standing(run, phase, reason, message);
-    next.status.finished_at = Some(whole_seconds(at));
-    let started = next.status.started_at;
-    next.facts.push(Fact::RunEnded {
-        phase,
-        runtime: runtime(run),
-        seconds: started.map(|started| at.duration_since(started).as_secs_f64().max(0.0)),
-    });
-    next
-}
-
-/// The word for the runtime of a run.
-fn runtime(run: &AgentRun) -> &'static str {
-    match run.spec.runtime.type_ {
-        RuntimeType::Workflow => "workflow",
-        RuntimeType::Job => "job",
-        RuntimeType::Temporal => "temporal",
-        RuntimeType::Custom => "custom",
-    }
-}
-
-/// A run that stands as it stood, about its newest spec.
-pub(super) fn ratified(run: &AgentRun) -> Option<RunStanding> {
-    let outcome = condition(run, ConditionType::Succeeded)?;
-    let reason = outcome.reason.as_deref().and_then(read_reason)?;
-    let message = outcome.message.clone().unwrap_or_default();
-    let mut next = standing(run, phase(run), reason, message);
-    let holds = |condition: &&Condition| condition.status == "True";
-    let conditions = run.status.as_ref()?.conditions.iter().flatten();
-    next.observed = conditions
-        .filter(holds)
-        .filter_map(|condition| {
-            let type_ = ConditionType::parse(&condition.type_)?;
-            let reason = condition.reason.as_deref().and_then(read_reason)?;
-            let message = condition.message.clone().unwrap_or_default();
-            let kept = [
-                ConditionType::InvalidSpec,
-                ConditionType::Accepted,
-                ConditionType::JobMissing,
-            ];
-            kept.contains(&type_)
-                .then(|| Observation::new(type_, ConditionStatus::True, reason, message))
-        })
-        .collect();
-    Some(next)
-}
-
-fn read_reason(word: &str) -> Option<Reason> {
-    let lifecycle = Lifecycle::parse(word).map(Reason::from);
-    lifecycle
-        .or_else(|| crate::api::cause::Reason::parse(word).map(Reason::from))
-        .or_else(|| Class::parse(word).map(Reason::from))
 }

@@ -25,7 +25,7 @@ async fn a_run_that_breaks_rules_fails_with_all_of_them() -> Result<()> {
     let told = scene.told(&run, "InvalidSpec").await?;
     assert_eq!(
         told[0].note,
-        "spec.runtime.config.backoffLimit: has the wrong type; write a number, without quotes; spec.secrets[0]: is blank; give a name"
+        "spec.runtime.config.backoffLimit: has the wrong type; write a whole number, without quotes; spec.secrets[0]: is blank; give a name"
     );
     Ok(())
 }
