@@ -1,47 +1,260 @@
-//! The controllers as a program: settings, admin endpoint, readiness and an orderly end.
+//! The reconcilers as a program: settings, a fit cluster, copies of its objects, the lease, and the work.
+//!
+//! [`driver`] is the one reconcile, [`cache`] the copies it reads, [`lease`] says who may write, [`context`] how. A kind
+//! is a module of its own with the same parts: gather, plan, apply, status.
 
-use crate::{
-    ADMIN_PATHS,
-    api::contract::port,
-    kit::{
-        args::{Common, Defaults},
-        config::{Flags, Invalid, Reader, Settings},
-        program::{Error, Program},
-        telemetry::Identity,
-    },
-};
+mod agent_run;
+mod args;
+mod cache;
+mod context;
+mod driver;
+mod lease;
+mod metrics;
+mod needs;
+mod shelves;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::TryFutureExt;
+use futures::future::join_all;
+use kube::Client;
+use kube::core::NamespaceResourceScope;
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+
+pub use args::{Args, Config};
+
+use crate::ADMIN_PATHS;
+use crate::api::contract::{label, reporter};
+use crate::cluster::{self, Namespaces, Obstacle, Scope, connect};
+use crate::events::{self, Emitter, Reporter};
+use crate::kit::program::{Error, Program};
+use crate::kit::telemetry::Identity;
+use agent_run::{AgentRuns, Wakes};
+use args::OwnPod;
+use cache::{Feed, Health, Kept, Shelf, Told};
+use context::{Clock, Context};
+use driver::{Pace, Work};
+use lease::Elector;
+use metrics::Metrics;
+use shelves::Shelves;
 
 const IDENTITY: Identity = Identity {
     program: "agents-controller",
     version: env!("CARGO_PKG_VERSION"),
 };
 
-/// Flags of `agents controller`.
-pub type Args = Flags<Config>;
-
-/// Settings of the controllers.
-#[derive(Debug)]
-pub struct Config {
-    common: Common,
-}
-
-impl Settings for Config {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
-        let defaults = Defaults {
-            admin_port: port::AGENTS_ADMIN,
-            linger: "0s",
-        };
-        let common = Common::read(reader, defaults);
-        Ok(Self { common: common? })
-    }
-}
+/// Tries to look at the cluster before the start is given up.
+const LOOKS: u32 = 5;
+/// Time between two looks at the watches.
+const HEALTH_CHECK: Duration = Duration::from_secs(5);
 
 /// Runs the controllers until they are told to end.
 pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
         return Ok(());
     };
-    let Config { common } = config; // a setting left out here does not compile
-    let program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let Config {
+        common,
+        namespaces,
+        workers,
+        sweep,
+        pod,
+        mut lease,
+        runs,
+        events,
+    } = config; // a setting left out here does not compile
+    let instance = common.otlp.instance.clone().unwrap_or_default();
+    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let client = connect().await?;
+    lease.namespace = lease.namespace.or(pod.namespace.clone());
+    let home = client.default_namespace().to_owned();
+    let lease_home = lease.namespace.clone().unwrap_or(home);
+    let needed = needs::all(&namespaces, lease.enabled.then_some(&*lease_home));
+    look(&client, &needed).await?;
+    let metrics = Metrics::new(&program.telemetry().meter());
+    let (elector, leadership) = Elector::new(
+        client.clone(),
+        lease,
+        identity(&instance, &pod),
+        metrics.clone(),
+    );
+    let reporter = Reporter::new(reporter::CONTROLLER, &instance);
+    let context = Arc::new(Context {
+        emitter: tell(&mut program, client.clone(), events, reporter),
+        client,
+        clock: Clock,
+        metrics,
+        leadership,
+    });
+    reconcile_runs(
+        &mut program,
+        &context,
+        &namespaces,
+        runs,
+        Pace { workers, sweep },
+    );
+    program.tasks.support("lease", |shutdown| {
+        elector.run(shutdown).map_err(Into::into)
+    });
     program.run().await
+}
+
+/// Looks at the cluster: what is missing for good ends the start with all of it in one message.
+async fn look(client: &Client, needed: &[cluster::Need]) -> Result<(), Error> {
+    let failed = |source| Error::Start {
+        what: "work in this cluster",
+        source,
+    };
+    let mut silence = String::new();
+    for attempt in 0..LOOKS {
+        match cluster::examine(client, needed).await {
+            Ok(()) => return Ok(()),
+            Err(Obstacle::Lasting(unfit)) => return Err(failed(unfit.into())),
+            Err(Obstacle::Passing(why)) => {
+                tracing::warn!(error = why, "The API server does not answer, trying again");
+                silence = why;
+                sleep(Duration::from_millis(500 << attempt)).await;
+            }
+        }
+    }
+    Err(failed(silence.into()))
+}
+
+/// Tells this process from every other: two pods never have the same.
+fn identity(instance: &str, pod: &OwnPod) -> String {
+    let unique = pod.uid.clone();
+    let unique = unique.unwrap_or_else(|| format!("{:016x}", fastrand::u64(..)));
+    format!("{instance}_{unique}")
+}
+
+/// The emitter of Events, and the task that writes them.
+fn tell(
+    program: &mut Program,
+    client: Client,
+    settings: events::Settings,
+    reporter: Reporter,
+) -> Emitter {
+    let config = events::Config::new(settings, reporter);
+    let metrics = events::Metrics::register(program.metrics());
+    let (emitter, writer) = events::new(client, config, metrics);
+    program.tasks.support("events", |shutdown| async move {
+        writer.run(shutdown.started()).await;
+        Ok(())
+    });
+    emitter
+}
+
+/// The reconciler of runs, with the copies that it reads and the task that works.
+fn reconcile_runs(
+    program: &mut Program,
+    context: &Arc<Context>,
+    namespaces: &Namespaces,
+    settings: agent_run::Settings,
+    pace: Pace,
+) {
+    let shelves = Arc::new(Shelves::default());
+    let work = Work::default();
+    let runs = Arc::new(AgentRuns::new(
+        Arc::clone(context),
+        Arc::clone(&shelves),
+        settings,
+    ));
+    let wakes = Wakes::new(Arc::clone(&runs), work.clone());
+    let health = Arc::new(Health::new(program.readiness.gate("caches")));
+    let mut follow = Follow {
+        context: Arc::clone(context),
+        scopes: namespaces.scopes(),
+        health: Arc::clone(&health),
+        feeds: Vec::new(),
+    };
+    let made = Some(label::AGENT_RUN);
+    follow.add(&shelves.runs, None, agent_run::prune_run, &wakes.on_run());
+    follow.add(&shelves.jobs, made, agent_run::prune_job, &wakes.on_job());
+    follow.add(&shelves.pods, made, agent_run::prune_pod, &wakes.on_pod());
+    follow.add(&shelves.agents, None, shelves::prune, &wakes.on_reference());
+    follow.add(
+        &shelves.providers,
+        None,
+        shelves::prune,
+        &wakes.on_reference(),
+    );
+    follow.add(
+        &shelves.implementations,
+        None,
+        shelves::prune,
+        &wakes.on_reference(),
+    );
+    follow.add(
+        &shelves.memories,
+        None,
+        shelves::prune,
+        &wakes.on_reference(),
+    );
+    let feeds = follow.feeds;
+    let watched = Arc::clone(&health);
+    program.tasks.support("caches", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => {}
+            _ = join_all(feeds) => {}
+            () = check(&watched) => {}
+        }
+        Ok(())
+    });
+    let context = Arc::clone(context);
+    program.tasks.work("runs", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => return Ok(()),
+            () = health.all_listed() => {}
+        }
+        driver::run(runs, context, work, pace, shutdown).await;
+        Ok(())
+    });
+}
+
+/// Brings the gate up to date from time to time: a watch that stays broken says nothing more.
+async fn check(health: &Health) {
+    loop {
+        sleep(HEALTH_CHECK).await;
+        health.show(Instant::now());
+    }
+}
+
+/// The watches that will run.
+struct Follow {
+    context: Arc<Context>,
+    scopes: Vec<Scope>,
+    health: Arc<Health>,
+    feeds: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Follow {
+    /// Follows a kind in every scope.
+    fn add<K>(
+        &mut self,
+        shelf: &Arc<Shelf<K>>,
+        label: Option<&'static str>,
+        prune: fn(&mut K),
+        told: &Told<K>,
+    ) where
+        K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        for scope in &self.scopes {
+            let feed = Feed {
+                client: self.context.client.clone(),
+                scope: scope.clone(),
+                label,
+                prune,
+                shelf: Arc::clone(shelf),
+                told: Arc::clone(told),
+            };
+            feed.expect(&self.health);
+            let run = feed.run(Arc::clone(&self.health), self.context.metrics.clone());
+            self.feeds.push(Box::pin(run));
+        }
+    }
 }

@@ -14,10 +14,15 @@ pub const VERSION: &str = "v1alpha1";
 /// Category on every CRD: `kubectl get agents-all` lists all 19 kinds.
 pub const CATEGORY: &str = "agents-all";
 
+/// Who writes, in the bookkeeping of the API server.
+pub const FIELD_MANAGER: &str = "agents-controller";
+
 /// Labels on the objects that the controller makes.
 pub mod label {
     /// Name of the AgentRun that a Job, pod or ConfigMap belongs to.
     pub const AGENT_RUN: &str = "agents.proompteng.ai/agent-run";
+    /// Uid of the AgentRun that a Job or pod belongs to; tells it from a later run of the same name.
+    pub const RUN_UID: &str = "agents.proompteng.ai/run-uid";
     /// Name of the Agent, made fit for a label value.
     pub const AGENT: &str = "agents.proompteng.ai/agent";
     /// Name of the AgentProvider, made fit for a label value.
@@ -142,6 +147,59 @@ pub mod env {
     pub const AGENT_IMAGE: &str = "JANGAR_AGENT_IMAGE";
     /// Service account of runs that name none.
     pub const RUNNER_SERVICE_ACCOUNT: &str = "JANGAR_AGENT_RUNNER_SERVICE_ACCOUNT";
+    /// Entry of the Secret with the credentials that every run gets.
+    pub const AUTH_SECRET_KEY: &str = "JANGAR_AGENTS_CONTROLLER_AUTH_SECRET_KEY";
+    /// Where that entry is mounted.
+    pub const AUTH_SECRET_MOUNT_PATH: &str = "JANGAR_AGENTS_CONTROLLER_AUTH_SECRET_MOUNT_PATH";
+    /// Seconds that a Job is kept once its outcome is stored.
+    pub const RUNNER_JOB_TTL: &str = "JANGAR_AGENT_RUNNER_JOB_TTL_SECONDS";
+    /// The same for a Job that failed.
+    pub const RUNNER_FAILED_JOB_TTL: &str = "AGENTS_RUNNER_FAILED_JOB_TTL_SECONDS";
+    /// Seconds that a Job and its pods are kept at least, so that logs can be read.
+    pub const RUNNER_JOB_LOG_RETENTION: &str = "AGENTS_RUNNER_JOB_LOG_RETENTION_SECONDS";
+    /// Seconds that the runner keeps its log.
+    pub const RUNNER_LOG_RETENTION: &str = "JANGAR_AGENT_RUNNER_LOG_RETENTION_SECONDS";
+    /// How often a Job tries a failed pod again.
+    pub const RUNNER_BACKOFF_LIMIT: &str = "JANGAR_AGENT_RUNNER_BACKOFF_LIMIT";
+    /// Node selector of pods.
+    pub const RUNNER_NODE_SELECTOR: &str = "JANGAR_AGENT_RUNNER_NODE_SELECTOR";
+    /// Affinity of pods.
+    pub const RUNNER_AFFINITY: &str = "JANGAR_AGENT_RUNNER_AFFINITY";
+    /// Security context of pods.
+    pub const RUNNER_POD_SECURITY_CONTEXT: &str = "JANGAR_AGENT_RUNNER_POD_SECURITY_CONTEXT";
+    /// Tolerations of pods.
+    pub const RUNNER_TOLERATIONS: &str = "JANGAR_AGENT_RUNNER_TOLERATIONS";
+    /// Topology spread constraints of pods.
+    pub const RUNNER_TOPOLOGY_SPREAD_CONSTRAINTS: &str =
+        "JANGAR_AGENT_RUNNER_TOPOLOGY_SPREAD_CONSTRAINTS";
+    /// Secrets that pull the images of pods.
+    pub const RUNNER_IMAGE_PULL_SECRETS: &str = "JANGAR_AGENT_RUNNER_IMAGE_PULL_SECRETS";
+    /// Priority class of pods.
+    pub const RUNNER_PRIORITY_CLASS: &str = "JANGAR_AGENT_RUNNER_PRIORITY_CLASS";
+    /// Scheduler of pods.
+    pub const RUNNER_SCHEDULER_NAME: &str = "JANGAR_AGENT_RUNNER_SCHEDULER_NAME";
+    /// Seconds that a run is kept after its end.
+    pub const RUN_RETENTION: &str = "JANGAR_AGENTS_CONTROLLER_AGENTRUN_RETENTION_SECONDS";
+    /// Seconds that a run waits for something that it refers to.
+    pub const REFERENCE_GRACE: &str = "AGENTS_REFERENCE_GRACE_SECONDS";
+    /// Objects of one kind that are worked on at a time.
+    pub const WORKERS: &str = "AGENTS_CONTROLLER_WORKERS";
+    /// Seconds between two looks at every object.
+    pub const SWEEP: &str = "AGENTS_CONTROLLER_SWEEP_SECONDS";
+    /// Whether only the holder of the lease works.
+    pub const LEADER_ELECTION_ENABLED: &str = "JANGAR_LEADER_ELECTION_ENABLED";
+    /// Name of the lease.
+    pub const LEADER_ELECTION_LEASE_NAME: &str = "JANGAR_LEADER_ELECTION_LEASE_NAME";
+    /// Namespace of the lease.
+    pub const LEADER_ELECTION_LEASE_NAMESPACE: &str = "JANGAR_LEADER_ELECTION_LEASE_NAMESPACE";
+    /// Seconds for which the lease is held without a renewal.
+    pub const LEADER_ELECTION_LEASE_DURATION: &str =
+        "JANGAR_LEADER_ELECTION_LEASE_DURATION_SECONDS";
+    /// Seconds in which a renewal must succeed.
+    pub const LEADER_ELECTION_RENEW_DEADLINE: &str =
+        "JANGAR_LEADER_ELECTION_RENEW_DEADLINE_SECONDS";
+    /// Seconds between two tries.
+    pub const LEADER_ELECTION_RETRY_PERIOD: &str = "JANGAR_LEADER_ELECTION_RETRY_PERIOD_SECONDS";
     /// Namespace of the program's own pod.
     pub const POD_NAMESPACE: &str = "JANGAR_POD_NAMESPACE";
     /// Uid of the program's own pod.
@@ -168,4 +226,28 @@ pub mod reporter {
     pub const WEBHOOK: &str = "agents.proompteng.ai/webhook";
     /// The sidecar.
     pub const SIDECAR: &str = "agents.proompteng.ai/sidecar";
+}
+
+/// Metrics that the controllers push, as OpenTelemetry names them.
+pub mod metric {
+    /// Reconciles, by `kind` and `result`.
+    pub const RECONCILES: &str = "agents.reconciles";
+    /// Time of one reconcile in seconds, by `kind`.
+    pub const RECONCILE_DURATION: &str = "agents.reconcile.duration";
+    /// Reconciles that panicked, by `kind`.
+    pub const RECONCILE_PANICS: &str = "agents.reconcile.panics";
+    /// Objects that are ready to be worked on, by `kind`.
+    pub const QUEUE_DEPTH: &str = "agents.queue.depth";
+    /// Watches that broke and were started anew, by `kind`.
+    pub const WATCH_RESTARTS: &str = "agents.watch.restarts";
+    /// 1 while this process holds the lease, else 0.
+    pub const LEADING: &str = "agents.leading";
+    /// Runs that ended, by `phase` and `runtime`.
+    pub const RUNS: &str = "agents.runs";
+    /// From the start of a run to its end in seconds, by `runtime`.
+    pub const RUN_DURATION: &str = "agents.run.duration";
+    /// From the end of a Job to its stored outcome, in seconds.
+    pub const OUTCOME_RECORD: &str = "agents.job.outcome.record";
+    /// Jobs that are missing, by `class` and `recovered`.
+    pub const JOBS_MISSING: &str = "agents.job.missing";
 }

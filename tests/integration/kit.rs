@@ -2,7 +2,7 @@
 
 pub(crate) mod client;
 mod http;
-mod otlp;
+pub(crate) mod otlp;
 pub(crate) mod pki;
 pub(crate) mod process;
 mod programs;

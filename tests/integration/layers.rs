@@ -39,9 +39,10 @@ const NO_OUTSIDE_WORLD: &[&str] = &[
 const MAY_USE: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("kit", &[]),
+    ("cluster", &["api", "kit"]),
     ("events", &["api", "kit"]),
-    ("controller", &["api", "kit", "events"]),
-    ("cli", &["api", "kit", "events", "controller"]),
+    ("controller", &["api", "kit", "cluster", "events"]),
+    ("cli", &["api", "kit", "cluster", "events", "controller"]),
 ];
 
 /// The modules of this crate that a file uses, by full path or in a list.

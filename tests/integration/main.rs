@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod api_server;
+mod controller;
 mod crds;
 mod documents;
 mod events;

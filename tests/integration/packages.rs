@@ -16,7 +16,7 @@ const BUILT_ON: &[(&str, &[&str])] = &[
     ("tower", &["agents", "agents-webhook"]),
     ("tower-http", &["agents"]),
     ("rustls", &["agents"]),
-    ("json-patch", &["agents-webhook", "agents-tests"]),
+    ("json-patch", &["agents", "agents-webhook", "agents-tests"]),
     ("prometheus-client", &["agents", "agents-webhook"]),
     ("opentelemetry", &["agents"]),
     ("opentelemetry-otlp", &["agents"]),

@@ -51,6 +51,12 @@ closed_words! {
     pub enum Lifecycle {
         /// The object is as its spec asks, or a condition no longer holds.
         Reconciled,
+        /// Bringing the object to its spec failed for a cause that may pass.
+        ReconcileFailed,
+        /// The API server does not allow what is needed.
+        Forbidden,
+        /// The operator's configuration cannot be used for this object.
+        InvalidConfig,
         /// Handed to the runtime.
         Submitted,
         /// Not started yet.

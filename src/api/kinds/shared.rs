@@ -2,6 +2,7 @@
 //!
 //! A part that only one kind has is in the file of that kind.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -98,12 +99,44 @@ pub struct ArtifactRef {
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobRef {
-    /// Name of the Job.
+    /// Name of the Job. Without a uid beside it, the Job is about to be made.
     pub name: Option<String>,
     /// Namespace of the Job.
     pub namespace: Option<String>,
     /// Uid of the Job.
     pub uid: Option<String>,
+    /// First sight of its deletion before its outcome was stored. Addition of this project.
+    pub deletion: Option<JobDeletion>,
+    /// What was found out when it was missing. Addition of this project.
+    pub missing: Option<JobMissing>,
+}
+
+/// First sight of the deletion of a Job whose outcome was not stored.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobDeletion {
+    /// When it was asked for.
+    pub deleted_at: Option<Timestamp>,
+    /// What held the Job then.
+    pub finalizers: Option<Vec<String>>,
+}
+
+/// Why a Job is missing, as far as that can be known.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobMissing {
+    /// Why it is missing, in one word.
+    pub class: Option<String>,
+    /// How sure that is: certain, likely or unknown.
+    pub certainty: Option<String>,
+    /// Where its outcome was still found: none, fromDeletedObject, fromPod or fromRunnerReport.
+    pub recovered: Option<String>,
+    /// Who deleted it, if that is known.
+    pub actor: Option<String>,
+    /// When its absence was confirmed.
+    pub noticed_at: Option<Timestamp>,
 }
 
 /// Someone to whom a policy or a binding applies.

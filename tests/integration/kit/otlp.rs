@@ -36,13 +36,13 @@ use super::client::DEADLINE;
 
 /// Something that was received.
 #[derive(Debug)]
-pub(super) enum Received {
+pub(crate) enum Received {
     Span(Resource, Span),
     Metric(Metric),
 }
 
 /// A receiver that runs.
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     pub(super) address: SocketAddr,
     received: UnboundedReceiver<Received>,
     trigger: Trigger,
@@ -50,7 +50,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_over(Transport::Plain).await
     }
 
@@ -85,19 +85,19 @@ impl Receiver {
         }
     }
 
-    pub(super) fn endpoint(&self) -> String {
+    pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The next thing that was sent.
-    pub(super) async fn next(&mut self) -> Received {
+    pub(crate) async fn next(&mut self) -> Received {
         let next = timeout(DEADLINE, self.received.recv()).await;
         next.expect("telemetry in time")
             .expect("a receiver that runs")
     }
 
     /// Ends the receiver; gives what was sent and not yet looked at.
-    pub(super) async fn end(mut self) -> Vec<Received> {
+    pub(crate) async fn end(mut self) -> Vec<Received> {
         self.trigger.start(Instant::now() + DEADLINE);
         self.serving.await.expect("no panic");
         let mut rest = Vec::new();

@@ -56,8 +56,8 @@ async fn ready(admin: SocketAddr) {
 #[tokio::test]
 async fn each_program_starts_is_ready_is_scraped_and_ends_on_sigterm() {
     for (name, flags) in PRODUCTS {
-        if name == "agents-webhook" {
-            continue; // it is not ready without a certificate; see below
+        if name != "agents-sidecar" {
+            continue; // the webhook needs a certificate, see below; the controllers need a cluster, see there
         }
         let mut process = Process::start(&product(name), flags, &ANY_PORT);
         let admin = process.address("admin").await;

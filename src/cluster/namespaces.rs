@@ -1,0 +1,113 @@
+//! Which namespaces a program works for.
+
+use std::fmt;
+
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource};
+
+use crate::api::names::Form;
+use crate::kit::config::Value;
+
+/// Whose objects a program works on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Namespaces {
+    /// Those of all namespaces; needs a ClusterRole.
+    All,
+    /// Those of some.
+    Some(Vec<String>),
+}
+
+/// What one watch covers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// All namespaces.
+    Cluster,
+    /// One namespace.
+    Namespace(String),
+}
+
+impl Namespaces {
+    /// What the watches of one kind cover, one each.
+    pub fn scopes(&self) -> Vec<Scope> {
+        match self {
+            Self::All => vec![Scope::Cluster],
+            Self::Some(names) => names.iter().cloned().map(Scope::Namespace).collect(),
+        }
+    }
+}
+
+impl Scope {
+    /// Whether objects of this namespace lie within it.
+    pub fn covers(&self, namespace: &str) -> bool {
+        match self {
+            Self::Cluster => true,
+            Self::Namespace(name) => name == namespace,
+        }
+    }
+
+    /// The objects of a kind within it.
+    pub fn api<K>(&self, client: &Client) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        match self {
+            Self::Cluster => Api::all(client.clone()),
+            Self::Namespace(name) => Api::namespaced(client.clone(), name),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cluster => f.write_str("in all namespaces"),
+            Self::Namespace(name) => write!(f, "in namespace {name}"),
+        }
+    }
+}
+
+impl Value for Namespaces {
+    const EXPECTED: &'static str =
+        "a list of namespaces such as a,b or [\"a\",\"b\"], or * for all";
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut names = Vec::<String>::parse(text)?;
+        names.sort_unstable();
+        names.dedup();
+        match names.as_slice() {
+            [] => None,
+            [star] if star == "*" => Some(Self::All),
+            names if names.iter().all(|name| Form::DnsLabel.fits(name)) => {
+                Some(Self::Some(names.to_vec()))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_named_or_all() {
+        let some = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            Some(Namespaces::Some(names))
+        };
+        for (text, expected) in [
+            ("agents", some(&["agents"])),
+            ("b, a,b", some(&["a", "b"])),
+            (r#"["a"]"#, some(&["a"])),
+            ("*", Some(Namespaces::All)),
+            (r#"["*"]"#, Some(Namespaces::All)),
+            ("a,*", None),
+            ("[]", None),
+            (",", None),
+            ("Team", None),
+            ("a.b", None),
+        ] {
+            assert_eq!(Namespaces::parse(text), expected, "{text}");
+        }
+    }
+}

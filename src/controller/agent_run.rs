@@ -1,0 +1,257 @@
+//! AgentRun: one piece of work, done by one Job, whose outcome is never lost.
+//!
+//! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`work`] is what is to be done, [`job`] the
+//! objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is kept.
+
+mod apply;
+mod gather;
+mod graves;
+mod job;
+mod plan;
+mod retention;
+mod settings;
+mod status;
+mod work;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::{Job, JobSpec};
+use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
+use kube::{Resource, ResourceExt};
+
+use super::cache::{Change, Key, Shelf, Told};
+use super::context::Context;
+use super::driver::fault::{Class, Fault};
+use super::driver::plan::{Plan, Standing};
+use super::driver::queue::Priority;
+use super::driver::{Reconciler, Work};
+use super::shelves::Shelves;
+use crate::api::contract::label;
+use crate::api::kind::Kind;
+use crate::api::kinds::AgentRun;
+use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use graves::Graves;
+use plan::{Action, Observed};
+pub(super) use settings::Settings;
+
+/// The reconciler of runs.
+pub(super) struct AgentRuns {
+    context: Arc<Context>,
+    shelves: Arc<Shelves>,
+    settings: Settings,
+    graves: Graves,
+}
+
+impl AgentRuns {
+    pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>, settings: Settings) -> Self {
+        Self {
+            context,
+            shelves,
+            settings,
+            graves: Graves::default(),
+        }
+    }
+}
+
+impl Reconciler for AgentRuns {
+    const KIND: Kind = Kind::AgentRun;
+    type Object = AgentRun;
+    type Status = AgentRunStatus;
+    type Observed = Observed;
+    type Action = Action;
+
+    fn shelf(&self) -> &Shelf<AgentRun> {
+        &self.shelves.runs
+    }
+
+    fn status(object: &AgentRun) -> Option<&AgentRunStatus> {
+        object.status.as_ref()
+    }
+
+    fn object(observed: &Observed) -> Option<&AgentRun> {
+        observed.run.as_deref()
+    }
+
+    async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
+        self.observe(key, now).await
+    }
+
+    fn plan(&self, observed: &Observed) -> Plan<Action, AgentRunStatus> {
+        plan::plan(observed, &self.settings)
+    }
+
+    async fn act(&self, observed: &Observed, action: &Action) -> Result<bool, Fault> {
+        self.carry_out(observed, action).await
+    }
+
+    fn failed(&self, run: &AgentRun, fault: &Fault) -> Option<Standing<AgentRunStatus>> {
+        if status::phase(run).is_terminal() {
+            return None;
+        }
+        let is_refusal = [apply::MAKE_JOB, apply::MAKE_CONFIG_MAP].contains(&fault.what);
+        match fault.class {
+            Class::Spec if is_refusal => {
+                Some(status::not_submitted(run, fault, self.context.clock.now()))
+            }
+            Class::Retryable
+            | Class::Spec
+            | Class::Config
+            | Class::Forbidden
+            | Class::Conflict
+            | Class::Fenced => status::troubled(run, fault),
+        }
+    }
+
+    /// Jobs and pods that are held for a run that is gone.
+    fn strays(&self) -> Vec<Key> {
+        let jobs = self.shelves.jobs.owners();
+        let pods = self.shelves.pods.owners();
+        jobs.into_iter()
+            .chain(pods)
+            .filter(|run| self.shelves.runs.get(run).is_none())
+            .collect()
+    }
+}
+
+/// Who is told what about runs, Jobs, pods, and what runs refer to.
+pub(super) struct Wakes {
+    runs: Arc<AgentRuns>,
+    work: Work,
+}
+
+impl Wakes {
+    pub(super) fn new(runs: Arc<AgentRuns>, work: Work) -> Arc<Self> {
+        Arc::new(Self { runs, work })
+    }
+
+    pub(super) fn on_run(self: &Arc<Self>) -> Told<AgentRun> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| match change {
+            Change::Applied { object, before } => {
+                wakes
+                    .work
+                    .add(Key::of(&**object), urgency(object, before.is_some()));
+            }
+            Change::Deleted(run) => wakes.work.add(Key::of(&**run), Priority::Resync),
+        })
+    }
+
+    pub(super) fn on_job(self: &Arc<Self>) -> Told<Job> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| {
+            let job = match change {
+                Change::Applied { object, .. } => object,
+                Change::Deleted(job) => {
+                    wakes.runs.graves.bury(job);
+                    job
+                }
+            };
+            wakes.wake_owner(&**job);
+        })
+    }
+
+    pub(super) fn on_pod(self: &Arc<Self>) -> Told<Pod> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| match change {
+            Change::Applied { object, .. } => wakes.wake_owner(&**object),
+            Change::Deleted(pod) => wakes.wake_owner(&**pod),
+        })
+    }
+
+    fn wake_owner<K: Resource>(&self, object: &K) {
+        if let Some(run) = owner(object) {
+            let namespace = object.namespace().unwrap_or_default();
+            self.work.add(Key::new(namespace, run), Priority::Record);
+        }
+    }
+
+    /// Something that runs refer to has come or changed: those that wait in its namespace look again.
+    pub(super) fn on_reference<K>(self: &Arc<Self>) -> Told<K>
+    where
+        K: Resource<DynamicType = ()> + Send + Sync + 'static,
+    {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| {
+            let Change::Applied { object, before } = change else {
+                return;
+            };
+            let generation = |object: &K| object.meta().generation;
+            if before
+                .as_ref()
+                .is_some_and(|before| generation(before) == generation(object))
+            {
+                return;
+            }
+            let namespace = object.namespace().unwrap_or_default();
+            let waiting = |run: &AgentRun| status::blocked_since(run).is_some();
+            for run in wakes.runs.shelves.runs.in_namespace(&namespace, waiting) {
+                wakes.work.add(Key::of(&*run), Priority::Create);
+            }
+        })
+    }
+}
+
+/// How urgent a change of a run is.
+fn urgency(run: &AgentRun, is_known: bool) -> Priority {
+    let is_over = status::phase(run).is_terminal();
+    if run.meta().deletion_timestamp.is_some() || (run.spec.cancel == Some(true) && !is_over) {
+        Priority::Record
+    } else if is_over && !is_known {
+        Priority::Resync
+    } else {
+        Priority::Create
+    }
+}
+
+/// Name of the run that a Job or pod was made for.
+pub(super) fn owner<K: Resource>(object: &K) -> Option<String> {
+    object.labels().get(label::AGENT_RUN).cloned()
+}
+
+/// A run without what nobody reads.
+pub(super) fn pruned_run(mut run: AgentRun) -> AgentRun {
+    prune_run(&mut run);
+    run
+}
+
+pub(super) fn prune_run(run: &mut AgentRun) {
+    super::shelves::prune(run);
+}
+
+/// A Job without its template.
+pub(super) fn pruned_job(mut job: Job) -> Job {
+    prune_job(&mut job);
+    job
+}
+
+pub(super) fn prune_job(job: &mut Job) {
+    super::shelves::prune(job);
+    let ttl = job
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.ttl_seconds_after_finished);
+    job.spec = Some(JobSpec {
+        ttl_seconds_after_finished: ttl,
+        ..JobSpec::default()
+    });
+}
+
+/// A pod of which only its phase, its node and how its containers ended is kept.
+pub(super) fn pruned_pod(mut pod: Pod) -> Pod {
+    prune_pod(&mut pod);
+    pod
+}
+
+pub(super) fn prune_pod(pod: &mut Pod) {
+    super::shelves::prune(pod);
+    pod.spec = pod.spec.take().map(|spec| PodSpec {
+        node_name: spec.node_name,
+        ..PodSpec::default()
+    });
+    pod.status = pod.status.take().map(|status| PodStatus {
+        phase: status.phase,
+        container_statuses: status.container_statuses,
+        ..PodStatus::default()
+    });
+}

@@ -1,0 +1,241 @@
+//! Reads what a plan about a run needs: copies where they will do, the API server where a verdict depends on it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
+use kube::api::ListParams;
+use kube::{Api, Resource, ResourceExt};
+
+use super::plan::{Observed, Sight, is_held};
+use super::status::{job_ref, phase};
+use super::work::{Found, Prompt, memory_name, prompt};
+use super::{AgentRuns, job};
+use crate::api::contract::{finalizer, label};
+use crate::api::custody::{Absence, LastStatus, last_status_of};
+use crate::api::kinds::AgentRun;
+use crate::api::kinds::shared::SystemPromptKind;
+use crate::controller::cache::Key;
+use crate::controller::driver::fault::Fault;
+
+impl AgentRuns {
+    pub(super) async fn observe(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
+        let shelves = &self.shelves;
+        let jobs = shelves.jobs.of_owner(key);
+        let pods = shelves.pods.of_owner(key);
+        let mut run = shelves.runs.get(key);
+        if run.is_none() && !(jobs.is_empty() && pods.is_empty()) {
+            // Only a live read can say that nobody waits for them.
+            run = self.look_up_run(key).await?;
+        }
+        let uid = run.as_ref().and_then(|run| run.uid());
+        let (own_jobs, other_jobs): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .partition(|job| belongs(&**job, uid.as_deref()));
+        let (mut own_pods, other_pods): (Vec<_>, Vec<_>) = pods
+            .into_iter()
+            .partition(|pod| belongs(&**pod, uid.as_deref()));
+        let mut seen = Observed {
+            now,
+            run: run.clone(),
+            job: Sight::Absent,
+            pods: Vec::new(),
+            found: None,
+            namespace_terminating: false,
+            stray_jobs: held(other_jobs, finalizer::OUTCOME),
+            stray_pods: held(other_pods, finalizer::EVIDENCE),
+        };
+        let Some(run) = run else {
+            return Ok(seen);
+        };
+        seen.job = self.sight(&run, &own_jobs).await?;
+        if !phase(&run).is_terminal() {
+            if is_in_doubt(&run, &seen.job) {
+                own_pods = self.list_pods(&run).await?;
+                seen.namespace_terminating = self.is_namespace_terminating(&run).await;
+            }
+            if matches!(seen.job, Sight::Absent) && own_pods.is_empty() {
+                seen.found = Some(self.find(&run).await?);
+            }
+        }
+        seen.pods = own_pods;
+        Ok(seen)
+    }
+
+    /// Takes over the run as it is stored now, if it is.
+    async fn look_up_run(&self, key: &Key) -> Result<Option<Arc<AgentRun>>, Fault> {
+        let run: Option<AgentRun> = self
+            .context
+            .look_up("look up the run", &key.namespace, &key.name)
+            .await?;
+        if let Some(run) = run {
+            self.shelves.runs.learn(run);
+        }
+        Ok(self.shelves.runs.get(key))
+    }
+
+    /// What there is under the name of the run's Job. That a Job is gone is said only after a live read.
+    async fn sight(&self, run: &AgentRun, own: &[Arc<Job>]) -> Result<Sight, Fault> {
+        let namespace = run.namespace().unwrap_or_default();
+        let reference = job_ref(run);
+        let name = reference.and_then(|job| job.name.clone());
+        let name = name.unwrap_or_else(|| job::name(run));
+        let bound = reference.and_then(|job| job.uid.clone());
+        let known = self.shelves.jobs.get(&Key::new(&namespace, &name));
+        let is_own = |job: &Job| own.iter().any(|own| own.uid() == job.uid());
+        match (known, &bound) {
+            (Some(job), None) if is_own(&job) => return Ok(Sight::Ours(job)),
+            (Some(job), Some(uid)) if job.uid().as_ref() == Some(uid) => {
+                return Ok(Sight::Ours(job));
+            }
+            (None, None) => return Ok(Sight::Absent),
+            // Not ours, so nobody tells us when it goes.
+            (Some(job), None) => return self.look_at_other(job).await,
+            // A run that has ended needs no certainty about what is gone.
+            (_, Some(_)) if phase(run).is_terminal() => return Ok(Sight::Absent),
+            (_, Some(_)) => {}
+        }
+        let live: Option<Job> = self
+            .context
+            .look_up("look up the Job", &namespace, &name)
+            .await?;
+        let absence = match live {
+            Some(job) if job.uid() == bound => {
+                self.shelves.jobs.learn(super::pruned_job(job.clone()));
+                return Ok(Sight::Ours(Arc::new(job)));
+            }
+            Some(_) => Absence::NameTaken,
+            None => Absence::NotFound,
+        };
+        let last = bound.and_then(|uid| self.graves.find(&uid));
+        Ok(Sight::Gone { absence, last })
+    }
+
+    /// A Job of someone else under the name that we need, if it is still there.
+    async fn look_at_other(&self, job: Arc<Job>) -> Result<Sight, Fault> {
+        let key = Key::of(&*job);
+        let there: Option<Job> = self
+            .context
+            .look_up("look up the Job", &key.namespace, &key.name)
+            .await?;
+        if there.is_some_and(|there| there.uid() == job.uid()) {
+            return Ok(Sight::Taken(job));
+        }
+        self.shelves.jobs.unlearn(&key);
+        Ok(Sight::Absent)
+    }
+
+    /// The pods of the run as they are stored now.
+    async fn list_pods(&self, run: &AgentRun) -> Result<Vec<Arc<Pod>>, Fault> {
+        let api: Api<Pod> = self.context.api(&run.namespace().unwrap_or_default());
+        let uid = run.uid().unwrap_or_default();
+        let params = ListParams::default().labels(&format!("{}={uid}", label::RUN_UID));
+        let list = api.list(&params).await;
+        let list = list.map_err(|error| Fault::of("list the pods of the run", &error))?;
+        Ok(list.items.into_iter().map(Arc::new).collect())
+    }
+
+    /// Whether the namespace is being deleted. Where that may not be asked, it counts as staying.
+    async fn is_namespace_terminating(&self, run: &AgentRun) -> bool {
+        let all: Api<Namespace> = Api::all(self.context.client.clone());
+        let name = run.namespace().unwrap_or_default();
+        match all.get_metadata_opt(&name).await {
+            Ok(Some(namespace)) => namespace.metadata.deletion_timestamp.is_some(),
+            Ok(None) => true,
+            Err(error) => {
+                tracing::debug!(namespace = name, %error, "Whether the namespace is going cannot be asked");
+                false
+            }
+        }
+    }
+
+    /// What the run refers to, as far as it is there.
+    async fn find(&self, run: &AgentRun) -> Result<Found, Fault> {
+        let namespace = run.namespace().unwrap_or_default();
+        let shelves = &self.shelves;
+        let at = |name: &str| Key::new(&namespace, name);
+        let spec = &run.spec;
+        let agent = shelves.agents.get(&at(&spec.agent_ref.name));
+        let provider = agent
+            .as_ref()
+            .and_then(|agent| shelves.providers.get(&at(&agent.spec.provider_ref.name)));
+        let implementation = spec.implementation_spec_ref.as_ref();
+        let implementation =
+            implementation.and_then(|reference| shelves.implementations.get(&at(&reference.name)));
+        let memory = match memory_name(run, agent.as_deref()) {
+            Some(name) => shelves.memories.get(&at(name)),
+            None => shelves
+                .memories
+                .in_namespace(&namespace, |memory| memory.spec.default)
+                .into_iter()
+                .next(),
+        };
+        let mut secrets: Vec<&str> = spec
+            .secrets
+            .iter()
+            .flatten()
+            .map(|name| name.trim())
+            .collect();
+        let mut config_maps = Vec::new();
+        if let Prompt::Stored(stored) = prompt(run, agent.as_deref()) {
+            match stored.kind {
+                SystemPromptKind::Secret => secrets.push(&stored.name),
+                SystemPromptKind::ConfigMap => config_maps.push(stored.name.as_str()),
+            }
+        }
+        // A blank name is for the rules to refuse, not for the API server.
+        secrets.retain(|name| !name.is_empty());
+        secrets.sort_unstable();
+        secrets.dedup();
+        Ok(Found {
+            absent_secrets: self.absent::<Secret>(&namespace, &secrets).await?,
+            absent_config_maps: self.absent::<ConfigMap>(&namespace, &config_maps).await?,
+            agent,
+            provider,
+            implementation,
+            memory,
+        })
+    }
+
+    /// Those of the names that lead nowhere. Asks for metadata only, so that no secret is ever read.
+    async fn absent<K>(&self, namespace: &str, names: &[&str]) -> Result<Vec<String>, Fault>
+    where
+        K: crate::controller::context::Thing,
+    {
+        let api: Api<K> = self.context.api(namespace);
+        let mut absent = Vec::new();
+        for name in names {
+            match api.get_metadata_opt(name).await {
+                Ok(Some(_)) => {}
+                Ok(None) => absent.push((*name).to_owned()),
+                Err(error) => return Err(Fault::of("look up what the run refers to", &error)),
+            }
+        }
+        Ok(absent)
+    }
+}
+
+/// Whether an object was made for the run with this uid.
+fn belongs<K: Resource>(object: &K, uid: Option<&str>) -> bool {
+    let label = object.labels().get(label::RUN_UID).map(String::as_str);
+    uid.is_some() && label == uid
+}
+
+fn held<K: Resource>(objects: Vec<Arc<K>>, finalizer: &str) -> Vec<Arc<K>> {
+    let held = objects.into_iter();
+    held.filter(|object| is_held(&**object, finalizer))
+        .collect()
+}
+
+/// Whether the Job can no longer tell how it ends, so that only its pods can.
+fn is_in_doubt(run: &AgentRun, job: &Sight) -> bool {
+    match job {
+        Sight::Ours(job) => {
+            job.meta().deletion_timestamp.is_some() && last_status_of(job) == LastStatus::Active
+        }
+        Sight::Gone { .. } => true,
+        Sight::Absent => job_ref(run).is_some_and(|job| job.uid.is_some()),
+        Sight::Taken(_) => false,
+    }
+}

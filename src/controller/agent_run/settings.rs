@@ -1,0 +1,261 @@
+//! What operators can set about runs: what their pods get, and how long everything is kept.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use crate::api::contract::env;
+use crate::api::schema::FreeObject;
+use crate::kit::config::{self, Invalid, Reader, Setting, Value};
+
+/// What operators can set about runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Settings {
+    /// How long a run waits for something that it refers to; zero for ever.
+    pub(crate) grace: Duration,
+    /// How long a run is kept after its end; zero for ever.
+    pub(crate) retention: Duration,
+    /// How long Jobs are kept.
+    pub(crate) keep: Keep,
+    /// What pods get.
+    pub(crate) runner: Runner,
+}
+
+/// How long Jobs are kept once their outcome is stored; zero for as long as their run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Keep {
+    /// One that succeeded.
+    pub(crate) succeeded: Duration,
+    /// One that failed.
+    pub(crate) failed: Duration,
+    /// At least so long, so that logs can be read.
+    pub(crate) logs: Duration,
+}
+
+/// What the operator gives to pods.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Runner {
+    /// Image of runs that name none.
+    pub(crate) image: Option<String>,
+    /// Service account of runs that name none.
+    pub(crate) service_account: Option<String>,
+    /// Credentials that every run gets.
+    pub(crate) auth: Option<Auth>,
+    /// How often a Job tries a failed pod again.
+    pub(crate) backoff_limit: usize,
+    /// How long the runner keeps its log.
+    pub(crate) log_retention: Duration,
+    /// Settings of pods, by the keys of `runtime.config`, which go over them.
+    pub(crate) pod: FreeObject,
+}
+
+/// Credentials that every run gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Auth {
+    pub(crate) secret: String,
+    pub(crate) key: String,
+    pub(crate) mount: String,
+}
+
+impl config::Settings for Settings {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Runs");
+        let grace = reader.value(
+            Setting::<Duration>::new(
+                env::REFERENCE_GRACE,
+                "How long a run waits for something that it refers to and that is not there; 0 waits for ever",
+            )
+            .or("10m")
+            .within("0s", "168h"),
+        );
+        let retention = reader.value(
+            Setting::<Duration>::new(
+                env::RUN_RETENTION,
+                "How long a run is kept after its end, unless it says so itself; 0 keeps it for ever",
+            )
+            .or("2592000"),
+        );
+        let keep = Keep::read(reader);
+        let runner = Runner::read(reader);
+        Ok(Self {
+            grace: grace?,
+            retention: retention?,
+            keep: keep?,
+            runner: runner?,
+        })
+    }
+}
+
+impl config::Settings for Keep {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let succeeded = reader.value(
+            Setting::<Duration>::new(
+                env::RUNNER_JOB_TTL,
+                "How long a Job is kept once its outcome is stored, at least 30s and at most a week; 0 keeps it as long as its run",
+            )
+            .or("600"),
+        );
+        let failed = reader.optional(Setting::<Duration>::new(
+            env::RUNNER_FAILED_JOB_TTL,
+            "The same for a Job that failed; as for one that succeeded if not set",
+        ));
+        let logs = reader.value(
+            Setting::<Duration>::new(
+                env::RUNNER_JOB_LOG_RETENTION,
+                "How long a Job and its pods are kept at least, so that logs can be read; 0 asks for nothing",
+            )
+            .or("0"),
+        );
+        let succeeded = succeeded?;
+        Ok(Self {
+            succeeded,
+            failed: failed?.unwrap_or(succeeded),
+            logs: logs?,
+        })
+    }
+}
+
+impl config::Settings for Runner {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Pods of runs");
+        let mut text = |variable, help| reader.optional(Setting::<String>::new(variable, help));
+        let runner_image = text(env::RUNNER_IMAGE, "Image of runs that name none");
+        let agent_image = text(
+            env::AGENT_IMAGE,
+            "Image of runs that name none, where the setting above is not set",
+        );
+        let service_account = text(
+            env::RUNNER_SERVICE_ACCOUNT,
+            "Service account of runs that name none",
+        );
+        let secret = text(
+            env::AUTH_SECRET_NAME,
+            "Name of the Secret with the credentials that every run gets",
+        );
+        let key = reader.value(
+            Setting::<String>::new(env::AUTH_SECRET_KEY, "Entry of that Secret").or("auth.json"),
+        );
+        let mount = reader.value(
+            Setting::<String>::new(
+                env::AUTH_SECRET_MOUNT_PATH,
+                "Folder in the container in which that entry appears",
+            )
+            .or("/root/.codex"),
+        );
+        let backoff_limit = reader.value(
+            Setting::new(
+                env::RUNNER_BACKOFF_LIMIT,
+                "How often a Job tries a failed pod again; each try runs the agent once more",
+            )
+            .or("0")
+            .within("0", "1000"),
+        );
+        let log_retention = reader.value(
+            Setting::<Duration>::new(
+                env::RUNNER_LOG_RETENTION,
+                "How long the runner is told to keep its log",
+            )
+            .or("604800"),
+        );
+        let pod = read_pod(reader);
+        let (key, mount) = (key?, mount?);
+        Ok(Self {
+            image: runner_image?.or(agent_image?),
+            service_account: service_account?,
+            auth: secret?.map(|secret| Auth { secret, key, mount }),
+            backoff_limit: backoff_limit?,
+            log_retention: log_retention?,
+            pod: pod?,
+        })
+    }
+}
+
+/// Settings of pods that are JSON, with the keys that `runtime.config` has for them.
+fn read_pod(reader: &mut Reader<'_>) -> Result<FreeObject, Invalid> {
+    let objects = [
+        (
+            env::RUNNER_NODE_SELECTOR,
+            "nodeSelector",
+            "Node selector of pods, as JSON",
+        ),
+        (
+            env::RUNNER_AFFINITY,
+            "affinity",
+            "Affinity of pods, as JSON",
+        ),
+        (
+            env::RUNNER_POD_SECURITY_CONTEXT,
+            "podSecurityContext",
+            "Security context of pods, as JSON",
+        ),
+    ]
+    .map(|(variable, key, help)| {
+        let given = reader.optional(Setting::<JsonObject>::new(variable, help));
+        given.map(|given| (key, given.map(|JsonObject(object)| Json::Object(object))))
+    });
+    let lists = [
+        (
+            env::RUNNER_TOLERATIONS,
+            "tolerations",
+            "Tolerations of pods, as JSON",
+        ),
+        (
+            env::RUNNER_TOPOLOGY_SPREAD_CONSTRAINTS,
+            "topologySpreadConstraints",
+            "Topology spread constraints of pods, as JSON",
+        ),
+        (
+            env::RUNNER_IMAGE_PULL_SECRETS,
+            "imagePullSecrets",
+            "Secrets that pull the images of pods, as JSON: names, or objects with a name",
+        ),
+    ]
+    .map(|(variable, key, help)| {
+        let given = reader.optional(Setting::<JsonList>::new(variable, help));
+        given.map(|given| (key, given.map(|JsonList(list)| Json::Array(list))))
+    });
+    let names = [
+        (
+            env::RUNNER_PRIORITY_CLASS,
+            "priorityClassName",
+            "Priority class of pods",
+        ),
+        (
+            env::RUNNER_SCHEDULER_NAME,
+            "schedulerName",
+            "Scheduler of pods",
+        ),
+    ]
+    .map(|(variable, key, help)| {
+        let given = reader.optional(Setting::<String>::new(variable, help));
+        given.map(|given| (key, given.map(Json::String)))
+    });
+    let mut pod = FreeObject::new();
+    for given in objects.into_iter().chain(lists).chain(names) {
+        let (key, given) = given?;
+        if let Some(given) = given {
+            pod.insert(key.to_owned(), given);
+        }
+    }
+    Ok(pod)
+}
+
+struct JsonObject(FreeObject);
+
+impl Value for JsonObject {
+    const EXPECTED: &'static str = "a JSON object such as {\"a\": \"b\"}";
+
+    fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(Self)
+    }
+}
+
+struct JsonList(Vec<Json>);
+
+impl Value for JsonList {
+    const EXPECTED: &'static str = "a JSON list such as [\"a\"]";
+
+    fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().map(Self)
+    }
+}

@@ -1,0 +1,206 @@
+//! How a run stands, in words: phase, conditions, times, and what is told and counted once it is stored.
+//!
+//! A message says nothing that changes by itself, or it would be written again and again. Here is a run that has not
+//! ended; [`end`] is about its end, [`missing`] about a Job that is gone.
+
+mod end;
+mod missing;
+
+pub(super) use end::{Ending, cancelled, finished, not_submitted, ratified, refused, unfit};
+pub(super) use missing::{missing, orphaned};
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::job;
+use crate::api::condition::{
+    Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
+};
+use crate::api::kinds::AgentRun;
+use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use crate::api::kinds::shared::JobRef;
+use crate::api::phase::Phase;
+use crate::controller::driver::fault::Fault;
+use crate::controller::driver::plan::{Notice, Standing};
+use crate::events;
+
+/// How a run stands.
+pub(super) type RunStanding = Standing<AgentRunStatus>;
+
+/// The phase of a run; one that nobody knows counts as pending.
+pub(super) fn phase(run: &AgentRun) -> Phase {
+    let phase = run
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    phase.and_then(Phase::parse).unwrap_or(Phase::Pending)
+}
+
+/// The Job that the status names.
+pub(super) fn job_ref(run: &AgentRun) -> Option<&JobRef> {
+    run.status.as_ref()?.job_ref.as_ref()
+}
+
+fn stored(run: &AgentRun) -> AgentRunStatus {
+    run.status.clone().unwrap_or_default()
+}
+
+fn standing(
+    run: &AgentRun,
+    phase: Phase,
+    reason: impl Into<Reason>,
+    message: impl Into<String>,
+) -> RunStanding {
+    let mut status = stored(run);
+    status.phase = Some(phase.as_str().to_owned());
+    Standing {
+        status,
+        observed: Vec::new(),
+        reason: reason.into(),
+        message: message.into(),
+        notices: Vec::new(),
+        facts: Vec::new(),
+    }
+}
+
+impl RunStanding {
+    fn observe(mut self, type_: ConditionType, reason: impl Into<Reason>) -> Self {
+        let message = self.message.clone();
+        let observed = Observation::new(type_, ConditionStatus::True, reason, message);
+        self.observed.push(observed);
+        self
+    }
+
+    fn tell(mut self, reason: events::Reason, note: impl Into<String>) -> Self {
+        let job = self.status.job_ref.as_ref();
+        let job = job.and_then(|job| Some((job.name.clone()?, job.uid.clone())));
+        self.notices.push(Notice {
+            reason,
+            note: note.into(),
+            job,
+        });
+        self
+    }
+}
+
+/// The name of the Job is kept before the Job is made, so that it can be found again after a crash.
+pub(super) fn reserved(run: &AgentRun) -> RunStanding {
+    let mut next = standing(
+        run,
+        Phase::Pending,
+        Lifecycle::Pending,
+        "the Job is about to be made",
+    );
+    next.status.job_ref = Some(JobRef {
+        name: Some(job::name(run)),
+        namespace: run.namespace(),
+        ..JobRef::default()
+    });
+    next
+}
+
+/// The Job is there and does the work.
+pub(super) fn running(run: &AgentRun, job: &Job) -> RunStanding {
+    let name = job.name_any();
+    let message = format!("Job {name} does the work");
+    let is_new = phase(run) != Phase::Running;
+    let mut next = standing(run, Phase::Running, Lifecycle::Running, message);
+    next.status.started_at = job.creation_timestamp().map(|created| created.0);
+    next.status.runtime_ref = json!({
+        "type": "job", "name": name, "namespace": job.namespace(), "uid": job.uid(),
+    })
+    .as_object()
+    .cloned();
+    let reference = next.status.job_ref.get_or_insert_default();
+    reference.name = Some(name.clone());
+    reference.namespace = job.namespace();
+    reference.uid = job.uid();
+    let ttl = job
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.ttl_seconds_after_finished);
+    next = next.observe(ConditionType::Accepted, Lifecycle::Submitted);
+    if is_new {
+        next = next.tell(events::Reason::Submitted, format!("Job {name} was made"));
+    }
+    warn_of_ttl(run, next, ttl)
+}
+
+/// Someone else put a time to live on the Job: it is held all the same, but people should know.
+fn warn_of_ttl(run: &AgentRun, mut next: RunStanding, ttl: Option<i32>) -> RunStanding {
+    let Some(ttl) = ttl else {
+        return without_warning(run, next);
+    };
+    let note = format!(
+        "someone put a time to live of {ttl} s on the Job; it is held until its outcome is stored"
+    );
+    if !has_warning(run, Lifecycle::JobTtlInjected) {
+        next = next.tell(events::Reason::JobTtlInjected, note.clone());
+    }
+    let warning = Observation::new(
+        ConditionType::Warning,
+        ConditionStatus::True,
+        Lifecycle::JobTtlInjected,
+        note,
+    );
+    next.observed.push(warning);
+    next
+}
+
+/// Takes back a warning of an earlier pass.
+fn without_warning(run: &AgentRun, mut next: RunStanding) -> RunStanding {
+    if condition(run, ConditionType::Warning).is_some_and(|warning| warning.status == "True") {
+        next.observed.push(Observation::new(
+            ConditionType::Warning,
+            ConditionStatus::False,
+            Lifecycle::None,
+            "",
+        ));
+    }
+    next
+}
+
+fn condition(run: &AgentRun, type_: ConditionType) -> Option<&Condition> {
+    let conditions = run.status.as_ref()?.conditions.as_ref()?;
+    conditions
+        .iter()
+        .find(|condition| condition.type_ == type_.as_str())
+}
+
+fn has_warning(run: &AgentRun, reason: Lifecycle) -> bool {
+    condition(run, ConditionType::Warning).is_some_and(|warning| {
+        warning.status == "True" && warning.reason.as_deref() == Some(reason.as_str())
+    })
+}
+
+/// Since when the run is held back, if it is.
+pub(super) fn blocked_since(run: &AgentRun) -> Option<Timestamp> {
+    let blocked = condition(run, ConditionType::Blocked)?;
+    (blocked.status == "True").then_some(blocked.last_transition_time)?
+}
+
+/// Something is not there yet.
+pub(super) fn waiting(run: &AgentRun, reason: Lifecycle, message: &str) -> RunStanding {
+    let event = if reason == Lifecycle::SecretNotFound {
+        events::Reason::MissingSecret
+    } else if reason == Lifecycle::JobNameConflict {
+        events::Reason::JobNameConflict
+    } else {
+        events::Reason::ReferenceMissing
+    };
+    let next = standing(run, phase(run), reason, message).observe(ConditionType::Blocked, reason);
+    without_warning(run, next.tell(event, message))
+}
+
+/// Something failed that is tried again.
+pub(super) fn troubled(run: &AgentRun, fault: &Fault) -> Option<RunStanding> {
+    let (reason, event) = (fault.class.condition()?, fault.class.event()?);
+    let message = fault.sentence();
+    let next = standing(run, phase(run), reason, message.clone());
+    Some(
+        next.observe(ConditionType::Warning, reason)
+            .tell(event, message),
+    )
+}

@@ -1,0 +1,224 @@
+//! The end of a run.
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
+
+use super::{RunStanding, condition, phase, standing, without_warning};
+use crate::api::cause::{self, Cause};
+use crate::api::condition::{
+    Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
+};
+use crate::api::custody::{Class, Outcome};
+use crate::api::kinds::AgentRun;
+use crate::api::kinds::agents::agent_run::RuntimeType;
+use crate::api::phase::Phase;
+use crate::controller::agent_run::work::Lack;
+use crate::controller::driver::fault::Fault;
+use crate::controller::driver::plan::Fact;
+use crate::events;
+
+/// Waiting is over, or never made sense.
+pub(in crate::controller::agent_run) fn unfit(
+    run: &AgentRun,
+    lack: &Lack,
+    now: Timestamp,
+) -> RunStanding {
+    let (reason, message, contract) = match lack {
+        Lack::Waits { reason, message } => (
+            *reason,
+            format!("{message}, and the time to wait for it is over"),
+            None,
+        ),
+        Lack::Wrong {
+            reason,
+            message,
+            contract,
+        } => (*reason, message.clone(), contract.clone()),
+    };
+    let mut next = ended(run, Phase::Failed, reason, message, now);
+    next.status.contract = contract.or(next.status.contract);
+    let message = next.message.clone();
+    next.observe(ConditionType::InvalidSpec, reason)
+        .tell(events::Reason::InvalidSpec, message)
+}
+
+/// The spec breaks rules.
+pub(in crate::controller::agent_run) fn refused(
+    run: &AgentRun,
+    causes: &[Cause],
+    now: Timestamp,
+) -> Option<RunStanding> {
+    let first = causes.first()?;
+    let told: Vec<_> = causes
+        .iter()
+        .map(|cause| format!("{}: {}", cause.field, cause.message))
+        .collect();
+    let next = ended(run, Phase::Failed, first.reason, told.join("; "), now);
+    let message = next.message.clone();
+    Some(
+        next.observe(ConditionType::InvalidSpec, first.reason)
+            .tell(events::Reason::InvalidSpec, message),
+    )
+}
+
+/// The API server refused the Job for good.
+pub(in crate::controller::agent_run) fn not_submitted(
+    run: &AgentRun,
+    fault: &Fault,
+    now: Timestamp,
+) -> RunStanding {
+    let message = fault.sentence();
+    ended(
+        run,
+        Phase::Failed,
+        Lifecycle::SubmitFailed,
+        message.clone(),
+        now,
+    )
+    .tell(events::Reason::SubmitFailed, message)
+}
+
+/// The run was stopped because someone asked for it.
+pub(in crate::controller::agent_run) fn cancelled(
+    run: &AgentRun,
+    message: &str,
+    now: Timestamp,
+) -> RunStanding {
+    ended(run, Phase::Cancelled, Lifecycle::Cancelled, message, now)
+        .tell(events::Reason::Cancelled, message)
+}
+
+/// How a Job ended.
+#[derive(Clone, Debug)]
+pub(in crate::controller::agent_run) struct Ending {
+    pub(in crate::controller::agent_run) outcome: Outcome,
+    pub(in crate::controller::agent_run) at: Timestamp,
+    /// What its pod said about it.
+    pub(in crate::controller::agent_run) detail: Option<String>,
+}
+
+/// The Job has ended.
+pub(in crate::controller::agent_run) fn finished(
+    run: &AgentRun,
+    job: &Job,
+    ending: Ending,
+    now: Timestamp,
+) -> RunStanding {
+    let Ending {
+        outcome,
+        at,
+        detail,
+    } = ending;
+    let (phase, event) = ends(outcome);
+    let (reason, message) = match outcome {
+        Outcome::Succeeded => (Lifecycle::Completed, "the Job completed".to_owned()),
+        Outcome::Failed => failure(job, detail),
+    };
+    let mut next = ended(run, phase, reason, message, at);
+    let reference = next.status.job_ref.get_or_insert_default();
+    reference.uid = job.uid();
+    next.facts.push(Fact::OutcomeStored {
+        seconds: now.duration_since(at).as_secs_f64().max(0.0),
+    });
+    let message = next.message.clone();
+    without_warning(run, next.tell(event, message))
+}
+
+/// Why a Job failed, from its condition and what its pod said.
+fn failure(job: &Job, detail: Option<String>) -> (Lifecycle, String) {
+    let conditions = job
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    let failed = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition.type_ == "Failed");
+    let why = failed.and_then(|condition| condition.reason.as_deref());
+    let (reason, message) = match why {
+        Some("DeadlineExceeded") => (
+            Lifecycle::TimedOut,
+            "the Job took longer than allowed".to_owned(),
+        ),
+        Some(why) => (Lifecycle::JobFailed, format!("the Job failed: {why}")),
+        None => (Lifecycle::JobFailed, "the Job failed".to_owned()),
+    };
+    match detail {
+        Some(detail) => (reason, format!("{message}; {detail}")),
+        None => (reason, message),
+    }
+}
+
+pub(super) fn ends(outcome: Outcome) -> (Phase, events::Reason) {
+    match outcome {
+        Outcome::Succeeded => (Phase::Succeeded, events::Reason::Succeeded),
+        Outcome::Failed => (Phase::Failed, events::Reason::Failed),
+    }
+}
+
+pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+/// A run that has ended, at this time.
+pub(super) fn ended(
+    run: &AgentRun,
+    phase: Phase,
+    reason: impl Into<Reason>,
+    message: impl Into<String>,
+    at: Timestamp,
+) -> RunStanding {
+    let mut next = standing(run, phase, reason, message);
+    next.status.finished_at = Some(whole_seconds(at));
+    let started = next.status.started_at;
+    next.facts.push(Fact::RunEnded {
+        phase,
+        runtime: runtime(run),
+        seconds: started.map(|started| at.duration_since(started).as_secs_f64().max(0.0)),
+    });
+    next
+}
+
+/// The word for the runtime of a run.
+fn runtime(run: &AgentRun) -> &'static str {
+    match run.spec.runtime.type_ {
+        RuntimeType::Workflow => "workflow",
+        RuntimeType::Job => "job",
+        RuntimeType::Temporal => "temporal",
+        RuntimeType::Custom => "custom",
+    }
+}
+
+/// A run that stands as it stood, about its newest spec.
+pub(in crate::controller::agent_run) fn ratified(run: &AgentRun) -> Option<RunStanding> {
+    let outcome = condition(run, ConditionType::Succeeded)?;
+    let reason = outcome.reason.as_deref().and_then(read_reason)?;
+    let message = outcome.message.clone().unwrap_or_default();
+    let mut next = standing(run, phase(run), reason, message);
+    let holds = |condition: &&Condition| condition.status == "True";
+    let conditions = run.status.as_ref()?.conditions.iter().flatten();
+    next.observed = conditions
+        .filter(holds)
+        .filter_map(|condition| {
+            let type_ = ConditionType::parse(&condition.type_)?;
+            let reason = condition.reason.as_deref().and_then(read_reason)?;
+            let message = condition.message.clone().unwrap_or_default();
+            let kept = [
+                ConditionType::InvalidSpec,
+                ConditionType::Accepted,
+                ConditionType::JobMissing,
+            ];
+            kept.contains(&type_)
+                .then(|| Observation::new(type_, ConditionStatus::True, reason, message))
+        })
+        .collect();
+    Some(next)
+}
+
+fn read_reason(word: &str) -> Option<Reason> {
+    let lifecycle = Lifecycle::parse(word).map(Reason::from);
+    lifecycle
+        .or_else(|| cause::Reason::parse(word).map(Reason::from))
+        .or_else(|| Class::parse(word).map(Reason::from))
+}

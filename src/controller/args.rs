@@ -1,0 +1,99 @@
+//! What operators can set.
+
+use std::time::Duration;
+
+use super::{agent_run, lease};
+use crate::api::contract::{env, port};
+use crate::cluster::Namespaces;
+use crate::events;
+use crate::kit::args::{Common, Defaults};
+use crate::kit::config::{Flags, Invalid, Reader, Setting, Settings};
+
+/// Flags of `agents controller`.
+pub type Args = Flags<Config>;
+
+/// Settings of the controllers.
+#[derive(Debug)]
+pub struct Config {
+    pub(super) common: Common,
+    pub(super) namespaces: Namespaces,
+    pub(super) workers: usize,
+    pub(super) sweep: Duration,
+    pub(super) pod: OwnPod,
+    pub(super) lease: lease::Settings,
+    pub(super) runs: agent_run::Settings,
+    pub(super) events: events::Settings,
+}
+
+/// The program's own pod, as the downward API tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OwnPod {
+    pub(super) namespace: Option<String>,
+    pub(super) uid: Option<String>,
+}
+
+impl Settings for Config {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Reconcilers");
+        let namespaces = reader.value(
+            Setting::new(
+                env::NAMESPACES,
+                "Namespaces whose objects are reconciled; * for all needs a ClusterRole",
+            )
+            .or("agents"),
+        );
+        let workers = reader.value(
+            Setting::new(
+                env::WORKERS,
+                "Objects of one kind that are worked on at a time",
+            )
+            .or("16")
+            .within("1", "256"),
+        );
+        let sweep = reader.value(
+            Setting::<Duration>::new(
+                env::SWEEP,
+                "Time between two looks at every object, whether or not anything happened",
+            )
+            .or("60")
+            .within("10ms", "1h"),
+        );
+        let pod = OwnPod::read(reader);
+        let lease = lease::Settings::read(reader);
+        let runs = agent_run::Settings::read(reader);
+        let events = events::Settings::read(reader);
+        let defaults = Defaults {
+            admin_port: port::AGENTS_ADMIN,
+            linger: "0s",
+        };
+        let common = Common::read(reader, defaults);
+        Ok(Self {
+            common: common?,
+            namespaces: namespaces?,
+            workers: workers?,
+            sweep: sweep?,
+            pod: pod?,
+            lease: lease?,
+            runs: runs?,
+            events: events?,
+        })
+    }
+}
+
+impl Settings for OwnPod {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Pod");
+        let namespace = reader.optional(Setting::new(
+            env::POD_NAMESPACE,
+            "Namespace of the program's own pod; the lease is there unless set otherwise",
+        ));
+        let uid = reader.optional(Setting::new(
+            env::POD_UID,
+            "Uid of the program's own pod, to tell its lease from that of another",
+        ));
+        Ok(Self {
+            namespace: namespace?,
+            uid: uid?,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! One watch: feeds a shelf and tells each change, deletions included.
+//!
+//! A watch that fails is started afresh with a full list, so whatever was missed is known for certain, and so is the
+//! moment from which the copy is right again.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, pin_mut};
+use kube::core::NamespaceResourceScope;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+
+use super::health::Health;
+use super::shelf::{Change, Kept, Shelf};
+use crate::cluster::Scope;
+use crate::controller::metrics::Metrics;
+
+/// Objects in one page of a list: a run may hold a quarter of a megabyte, and a page is in memory whole.
+const PAGE: u32 = 100;
+
+/// Wait before the first and, after doubling, before each further try.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Who is told about changes.
+pub(crate) type Told<K> = Arc<dyn Fn(&Change<K>) + Send + Sync>;
+
+/// What is watched, where it goes, and who is told.
+pub(crate) struct Feed<K> {
+    pub(crate) client: Client,
+    pub(crate) scope: Scope,
+    /// Label that objects must have; all if there is none.
+    pub(crate) label: Option<&'static str>,
+    /// Takes out what nobody needs before it is kept.
+    pub(crate) prune: fn(&mut K),
+    pub(crate) shelf: Arc<Shelf<K>>,
+    pub(crate) told: Told<K>,
+}
+
+impl<K> Feed<K>
+where
+    K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+{
+    /// Says that nothing may be decided before this has listed once.
+    pub(crate) fn expect(&self, health: &Health) {
+        health.expect(&self.name());
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", K::plural(&()), self.scope)
+    }
+
+    /// Follows for ever.
+    pub(crate) async fn run(self, health: Arc<Health>, metrics: Metrics) {
+        let watch = self.name();
+        let kind = K::kind(&());
+        let mut wait = FIRST_WAIT;
+        loop {
+            let mut config = watcher::Config::default().page_size(PAGE);
+            if let Some(label) = self.label {
+                config = config.labels(label);
+            }
+            let events = watcher(self.scope.api(&self.client), config);
+            pin_mut!(events);
+            let mut has_list = false;
+            let broken = loop {
+                match events.next().await {
+                    Some(Ok(event)) => {
+                        if self.take(event).await {
+                            has_list = true;
+                            health.listed(&watch);
+                        }
+                    }
+                    Some(Err(error)) => break error.to_string(),
+                    None => break "the watch ended".to_owned(),
+                }
+            };
+            metrics.watch_broke(&kind);
+            health.broke(&watch, &broken);
+            tracing::warn!(%watch, error = broken, "Watch broke, listing anew");
+            wait = if has_list {
+                FIRST_WAIT
+            } else {
+                (2 * wait).min(LONGEST_WAIT)
+            };
+            sleep(wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await;
+        }
+    }
+
+    /// Takes over one event; says whether a list is complete with it.
+    async fn take(&self, event: Event<K>) -> bool {
+        let Self { scope, shelf, .. } = self;
+        match event.modify(self.prune) {
+            Event::Init => shelf.begin(scope),
+            Event::InitApply(object) => shelf.stage(scope, object),
+            Event::InitDone => {
+                let listed = shelf.complete(scope);
+                for change in &listed.changes {
+                    (self.told)(change);
+                }
+                for key in listed.doubtful {
+                    self.look_up(&key).await;
+                }
+                return true;
+            }
+            Event::Apply(object) => self.tell(shelf.apply(object)),
+            Event::Delete(object) => self.tell(shelf.delete(object)),
+        }
+        false
+    }
+
+    /// Asks for an object that we wrote and a list lacks. Where nobody answers, the next list will tell.
+    async fn look_up(&self, key: &super::Key) {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
+        match api.get_opt(&key.name).await {
+            Ok(Some(mut object)) => {
+                (self.prune)(&mut object);
+                self.tell(self.shelf.apply(object));
+            }
+            Ok(None) => self.tell(self.shelf.forget(key)),
+            Err(error) => {
+                tracing::warn!(%key, %error, "An object that a list lacks could not be looked up");
+            }
+        }
+    }
+
+    fn tell(&self, change: Option<Change<K>>) {
+        if let Some(change) = change {
+            (self.told)(&change);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The copies of one kind, newest version of each object only.
+//!
+//! Two sources write here: the watch, and our own writes as the API server answered them. Whichever is newer stays, so
+//! a reconcile that follows on a write sees that write. A list that lacks an object means that it was deleted, which is
+//! told like any other deletion.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use kube::{Resource, ResourceExt};
+
+use crate::cluster::Scope;
+
+/// An object by namespace and name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Key {
+    pub(crate) fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    pub(crate) fn of<K: Resource>(object: &K) -> Self {
+        Self::new(object.namespace().unwrap_or_default(), object.name_any())
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What can be kept.
+pub(crate) trait Kept: Resource<DynamicType = ()> + Send + Sync + 'static {}
+
+impl<K: Resource<DynamicType = ()> + Send + Sync + 'static> Kept for K {}
+
+/// What became of an object.
+#[derive(Debug)]
+pub(crate) enum Change<K> {
+    /// It is new or was changed.
+    Applied {
+        object: Arc<K>,
+        /// As it was before, if it was known.
+        before: Option<Arc<K>>,
+    },
+    /// It is gone; this is how it was last seen.
+    Deleted(Arc<K>),
+}
+
+/// What a complete list says.
+#[derive(Debug)]
+pub(super) struct Listed<K> {
+    pub(super) changes: Vec<Change<K>>,
+    /// Objects that we wrote while the list was on its way and that it lacks: only a live read can tell.
+    pub(super) doubtful: Vec<Key>,
+}
+
+/// Copies of the objects of one kind.
+#[derive(Debug)]
+pub(crate) struct Shelf<K> {
+    /// Name of the object, in the same namespace, that an object belongs to.
+    owner: fn(&K) -> Option<String>,
+    contents: RwLock<Contents<K>>,
+}
+
+#[derive(Debug)]
+struct Contents<K> {
+    objects: BTreeMap<Key, Arc<K>>,
+    /// Names of objects by what they belong to.
+    owned: HashMap<Key, BTreeSet<String>>,
+    listings: HashMap<Scope, Listing<K>>,
+}
+
+/// A list that is on its way.
+#[derive(Debug)]
+struct Listing<K> {
+    found: BTreeMap<Key, Arc<K>>,
+    written: HashSet<Key>,
+}
+
+impl<K: Kept> Default for Shelf<K> {
+    fn default() -> Self {
+        Self::with_owner(|_| None)
+    }
+}
+
+impl<K: Kept> Shelf<K> {
+    pub(crate) fn with_owner(owner: fn(&K) -> Option<String>) -> Self {
+        let contents = Contents {
+            objects: BTreeMap::new(),
+            owned: HashMap::new(),
+            listings: HashMap::new(),
+        };
+        Self {
+            owner,
+            contents: RwLock::new(contents),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.read().objects.get(key).cloned()
+    }
+
+    /// The objects that belong to another one.
+    pub(crate) fn of_owner(&self, owner: &Key) -> Vec<Arc<K>> {
+        let contents = self.read();
+        let names = contents.owned.get(owner).into_iter().flatten();
+        names
+            .filter_map(|name| contents.objects.get(&Key::new(&owner.namespace, name)))
+            .cloned()
+            .collect()
+    }
+
+    /// The objects of a namespace that are wanted, by name.
+    pub(crate) fn in_namespace(&self, namespace: &str, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+        let contents = self.read();
+        let from = contents.objects.range(Key::new(namespace, "")..);
+        from.take_while(|(key, _)| key.namespace == namespace)
+            .map(|(_, object)| object)
+            .filter(|object| wanted(object))
+            .cloned()
+            .collect()
+    }
+
+    /// What the objects belong to.
+    pub(crate) fn owners(&self) -> Vec<Key> {
+        self.read().owned.keys().cloned().collect()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<Key> {
+        self.read().objects.keys().cloned().collect()
+    }
+
+    /// Takes over what the API server answered to a write of ours.
+    pub(crate) fn learn(&self, object: K) {
+        let mut contents = self.write();
+        let key = Key::of(&object);
+        for (scope, listing) in &mut contents.listings {
+            if scope.covers(&key.namespace) {
+                listing.written.insert(key.clone());
+            }
+        }
+        contents.put(self.owner, key, Arc::new(object));
+    }
+
+    /// Forgets an object that we deleted. If something keeps it alive, the watch brings it back as it then is.
+    pub(crate) fn unlearn(&self, key: &Key) {
+        self.write().remove(self.owner, key);
+    }
+
+    /// Forgets an object that a live read did not find.
+    pub(super) fn forget(&self, key: &Key) -> Option<Change<K>> {
+        let gone = self.write().remove(self.owner, key)?;
+        Some(Change::Deleted(gone))
+    }
+
+    /// Takes over what the watch says; nothing if that is old news.
+    pub(super) fn apply(&self, object: K) -> Option<Change<K>> {
+        self.write()
+            .put(self.owner, Key::of(&object), Arc::new(object))
+    }
+
+    /// Takes over a deletion. What is newer than that is another object of the same name.
+    pub(super) fn delete(&self, object: K) -> Option<Change<K>> {
+        let key = Key::of(&object);
+        let mut contents = self.write();
+        let known = contents.objects.get(&key);
+        if known.is_some_and(|known| version(&**known) > version(&object)) {
+            return None;
+        }
+        contents.remove(self.owner, &key);
+        Some(Change::Deleted(Arc::new(object)))
+    }
+
+    pub(super) fn begin(&self, scope: &Scope) {
+        let listing = Listing {
+            found: BTreeMap::new(),
+            written: HashSet::new(),
+        };
+        self.write().listings.insert(scope.clone(), listing);
+    }
+
+    pub(super) fn stage(&self, scope: &Scope, object: K) {
+        if let Some(listing) = self.write().listings.get_mut(scope) {
+            listing.found.insert(Key::of(&object), Arc::new(object));
+        }
+    }
+
+    /// Puts a complete list in place of what was known in its scope.
+    pub(super) fn complete(&self, scope: &Scope) -> Listed<K> {
+        let mut contents = self.write();
+        let mut listed = Listed {
+            changes: Vec::new(),
+            doubtful: Vec::new(),
+        };
+        let Some(Listing { found, written }) = contents.listings.remove(scope) else {
+            return listed;
+        };
+        let absent: Vec<Key> = contents
+            .objects
+            .keys()
+            .filter(|key| scope.covers(&key.namespace) && !found.contains_key(key))
+            .cloned()
+            .collect();
+        for key in absent {
+            if written.contains(&key) {
+                listed.doubtful.push(key);
+            } else if let Some(gone) = contents.remove(self.owner, &key) {
+                listed.changes.push(Change::Deleted(gone));
+            }
+        }
+        for (key, object) in found {
+            listed.changes.extend(contents.put(self.owner, key, object));
+        }
+        listed
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Contents<K>> {
+        self.contents.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Contents<K>> {
+        self.contents
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Kept> Contents<K> {
+    /// Puts an object in its place, unless that holds the same version or a newer one.
+    fn put(
+        &mut self,
+        owner: fn(&K) -> Option<String>,
+        key: Key,
+        object: Arc<K>,
+    ) -> Option<Change<K>> {
+        let known = self.objects.get(&key);
+        if known.is_some_and(|known| version(&**known) >= version(&*object)) {
+            return None;
+        }
+        let before = self.remove(owner, &key);
+        if let Some(owner) = owner(&object) {
+            let owner = Key::new(&key.namespace, owner);
+            let names = self.owned.entry(owner).or_default();
+            names.insert(key.name.clone());
+        }
+        self.objects.insert(key, Arc::clone(&object));
+        Some(Change::Applied { object, before })
+    }
+
+    fn remove(&mut self, owner: fn(&K) -> Option<String>, key: &Key) -> Option<Arc<K>> {
+        let gone = self.objects.remove(key)?;
+        if let Some(owner) = owner(&gone).map(|owner| Key::new(&key.namespace, owner))
+            && let Some(names) = self.owned.get_mut(&owner)
+        {
+            names.remove(&key.name);
+            if names.is_empty() {
+                self.owned.remove(&owner);
+            }
+        }
+        Some(gone)
+    }
+}
+
+/// Versions of one resource can be compared as numbers. What has none is taken as the newest.
+fn version<K: Resource>(object: &K) -> u64 {
+    let version = object.meta().resource_version.as_deref();
+    version
+        .and_then(|version| version.parse().ok())
+        .unwrap_or(u64::MAX)
+}

@@ -1,0 +1,113 @@
+use k8s_openapi::api::core::v1::ConfigMap;
+
+use super::*;
+
+/// A ConfigMap with a version; what stands before the dash of its name is what it belongs to.
+fn object(name: &str, version: u64) -> ConfigMap {
+    let mut object = ConfigMap::default();
+    object.metadata.name = Some(name.to_owned());
+    object.metadata.namespace = Some("a".to_owned());
+    object.metadata.resource_version = Some(version.to_string());
+    object
+}
+
+fn shelf() -> Shelf<ConfigMap> {
+    Shelf::with_owner(|object| Some(object.name_any().split_once('-')?.0.to_owned()))
+}
+
+fn key(name: &str) -> Key {
+    Key::new("a", name)
+}
+
+fn list(shelf: &Shelf<ConfigMap>, objects: &[(&str, u64)]) -> Listed<ConfigMap> {
+    shelf.begin(&Scope::Cluster);
+    for (name, version) in objects {
+        shelf.stage(&Scope::Cluster, object(name, *version));
+    }
+    shelf.complete(&Scope::Cluster)
+}
+
+fn told(changes: &[Change<ConfigMap>]) -> Vec<String> {
+    let told = changes.iter().map(|change| match change {
+        Change::Applied { object, before } => format!(
+            "{}{}",
+            if before.is_some() { "~" } else { "+" },
+            object.name_any()
+        ),
+        Change::Deleted(object) => format!("-{}", object.name_any()),
+    });
+    told.collect()
+}
+
+#[test]
+fn a_list_tells_what_came_what_changed_and_what_went() {
+    let shelf = shelf();
+    assert_eq!(
+        told(&list(&shelf, &[("x", 1), ("y", 2)]).changes),
+        ["+x", "+y"]
+    );
+    assert_eq!(
+        told(&list(&shelf, &[("x", 1), ("y", 2)]).changes),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        told(&list(&shelf, &[("y", 5), ("z", 4)]).changes),
+        ["-x", "~y", "+z"]
+    );
+}
+
+#[test]
+fn what_we_wrote_is_seen_at_once_and_old_news_does_not_undo_it() {
+    let shelf = shelf();
+    assert!(shelf.apply(object("x", 1)).is_some());
+    shelf.learn(object("x", 7));
+    for old in [1, 6, 7] {
+        assert!(shelf.apply(object("x", old)).is_none(), "{old}");
+    }
+    assert!(
+        shelf.delete(object("x", 6)).is_none(),
+        "the deletion of an earlier one"
+    );
+    assert!(shelf.apply(object("x", 8)).is_some());
+    assert!(shelf.delete(object("x", 9)).is_some());
+    assert_eq!(shelf.keys(), []);
+}
+
+#[test]
+fn what_we_wrote_while_a_list_was_on_its_way_is_doubtful_if_the_list_lacks_it() {
+    let shelf = shelf();
+    shelf.begin(&Scope::Cluster);
+    shelf.learn(object("new", 3));
+    let listed = shelf.complete(&Scope::Cluster);
+    assert_eq!(told(&listed.changes), Vec::<String>::new());
+    assert_eq!(listed.doubtful, [key("new")]);
+    assert!(shelf.get(&key("new")).is_some());
+    assert!(shelf.forget(&key("new")).is_some());
+    assert!(shelf.get(&key("new")).is_none());
+}
+
+#[test]
+fn a_list_says_nothing_about_other_scopes() {
+    let shelf = shelf();
+    shelf.learn(object("x", 1));
+    let other = Scope::Namespace("b".to_owned());
+    shelf.begin(&other);
+    assert_eq!(told(&shelf.complete(&other).changes), Vec::<String>::new());
+    assert!(shelf.get(&key("x")).is_some());
+}
+
+#[test]
+fn objects_are_found_by_what_they_belong_to() {
+    let shelf = shelf();
+    drop(list(&shelf, &[("run-1", 1), ("run-2", 2), ("other-1", 3)]));
+    let names = |owner: &str| {
+        let found = shelf.of_owner(&key(owner)).into_iter();
+        found.map(|object| object.name_any()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("run"), ["run-1", "run-2"]);
+    assert!(shelf.delete(object("run-1", 4)).is_some());
+    assert_eq!(names("run"), ["run-2"]);
+    assert_eq!(names("nobody"), Vec::<String>::new());
+    let all = shelf.in_namespace("a", |object| object.name_any() != "run-2");
+    assert_eq!(all.len(), 1);
+}

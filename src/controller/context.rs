@@ -1,0 +1,206 @@
+//! What every reconciler works with: client, clock, lease, Events, metrics; and the ways to write.
+//!
+//! Every write goes through here: it is refused once the lease is lost, has a deadline, and names what it is about.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use json_patch::Patch as JsonPatch;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::driver::fault::{Class, Fault};
+use super::driver::plan::Notice;
+use super::lease::Leadership;
+use super::metrics::Metrics;
+use crate::api::contract::FIELD_MANAGER;
+use crate::events::{Effect, Emitter, Note, Occurrence, Regarding};
+
+/// Time for one call.
+const CALL: Duration = Duration::from_secs(15);
+
+/// The one clock. What it shows is handed on as data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock;
+
+impl Clock {
+    pub(crate) fn now(self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// What is written and read.
+pub(crate) trait Thing:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + Debug
+    + Serialize
+    + DeserializeOwned
+{
+}
+
+impl<K> Thing for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned
+{
+}
+
+/// What every reconciler works with.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) clock: Clock,
+    pub(crate) metrics: Metrics,
+    pub(crate) leadership: Leadership,
+    pub(crate) emitter: Emitter,
+}
+
+impl Context {
+    /// Waits until writes are allowed.
+    pub(crate) async fn may_act(&self) {
+        self.leadership.held().await;
+    }
+
+    /// The objects of a kind in a namespace.
+    pub(crate) fn api<K: Thing>(&self, namespace: &str) -> Api<K> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Reads an object as it is stored now.
+    pub(crate) async fn look_up<K: Thing>(
+        &self,
+        what: &'static str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<K>, Fault> {
+        let api: Api<K> = self.api(namespace);
+        within_deadline(what, api.get_opt(name)).await
+    }
+
+    pub(crate) async fn create<K: Thing>(
+        &self,
+        what: &'static str,
+        object: &K,
+    ) -> Result<K, Fault> {
+        let api: Api<K> = self.api(&object.namespace().unwrap_or_default());
+        let params = PostParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        self.write(what, api.create(&params, object)).await
+    }
+
+    /// Changes an object, if it is still as it was seen.
+    pub(crate) async fn change<K: Thing>(
+        &self,
+        what: &'static str,
+        seen: &K,
+        changes: Vec<Value>,
+    ) -> Result<K, Fault> {
+        let api: Api<K> = self.api(&seen.namespace().unwrap_or_default());
+        let patch = Patch::<()>::Json(as_seen(what, seen, changes)?);
+        let name = seen.name_any();
+        self.write(what, api.patch(&name, &manager(), &patch)).await
+    }
+
+    /// Replaces the status of an object, if the object is still as it was seen.
+    pub(crate) async fn write_status<K: Thing>(&self, seen: &K, status: Value) -> Result<K, Fault> {
+        const WHAT: &str = "write the status";
+        let api: Api<K> = self.api(&seen.namespace().unwrap_or_default());
+        let change = json!({"op": "add", "path": "/status", "value": status});
+        let patch = Patch::<()>::Json(as_seen(WHAT, seen, vec![change])?);
+        let name = seen.name_any();
+        self.write(WHAT, api.patch_status(&name, &manager(), &patch))
+            .await
+    }
+
+    /// Deletes this very object and what belongs to it, in the background. One that is gone already counts as deleted.
+    pub(crate) async fn delete<K: Thing>(&self, what: &'static str, seen: &K) -> Result<(), Fault> {
+        let api: Api<K> = self.api(&seen.namespace().unwrap_or_default());
+        let params = DeleteParams::background().preconditions(Preconditions {
+            uid: seen.uid(),
+            resource_version: None,
+        });
+        let name = seen.name_any();
+        let deleted = async {
+            match api.delete(&name, &params).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                other => other.map(drop),
+            }
+        };
+        self.write(what, deleted).await
+    }
+
+    /// Says what happened to an object. Call it when that is stored.
+    pub(crate) fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, notices: &[Notice]) {
+        for Notice { reason, note, job } in notices {
+            let mut occurrence =
+                Occurrence::new(Regarding::of(object), *reason, Note::new(note.clone()));
+            if let Some((name, uid)) = job {
+                let namespace = object.meta().namespace.clone().unwrap_or_default();
+                let related = Regarding::job(&namespace, name);
+                occurrence = occurrence.related_to(match uid {
+                    Some(uid) => related.with_uid(uid),
+                    None => related,
+                });
+            }
+            self.emitter.emit(Effect::Real, occurrence);
+        }
+    }
+
+    async fn write<T>(
+        &self,
+        what: &'static str,
+        call: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, Fault> {
+        if !self.leadership.is_held() {
+            let why = "another process may hold the lease by now";
+            return Err(Fault::new(what, Class::Fenced, why));
+        }
+        within_deadline(what, call).await
+    }
+}
+
+async fn within_deadline<T>(
+    what: &'static str,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Fault> {
+    match timeout(CALL, call).await {
+        Ok(result) => result.map_err(|error| Fault::of(what, &error)),
+        Err(_) => Err(Fault::new(
+            what,
+            Class::Retryable,
+            "the API server did not answer in time",
+        )),
+    }
+}
+
+fn manager() -> PatchParams {
+    PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
+}
+
+/// The changes, which the API server refuses with a conflict if someone else wrote since.
+fn as_seen<K: Resource>(
+    what: &'static str,
+    seen: &K,
+    changes: Vec<Value>,
+) -> Result<JsonPatch, Fault> {
+    let version = &seen.meta().resource_version;
+    let mut list =
+        vec![json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version})];
+    list.extend(changes);
+    serde_json::from_value(Value::Array(list))
+        .map_err(|error| Fault::new(what, Class::Config, &error.to_string()))
+}

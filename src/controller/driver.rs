@@ -1,0 +1,193 @@
+//! The one reconcile: gather, plan, apply, status; again until there is nothing left to do.
+//!
+//! Only `gather` reads, only `act` and the status step write, `plan` is pure. A crash between two steps loses nothing,
+//! because every pass starts from what is observed. Errors are classified in `fault`; a wait is a plan, not an error.
+
+pub(super) mod fault;
+pub(super) mod plan;
+pub(super) mod queue;
+mod status;
+mod work;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Resource;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout};
+
+use super::cache::{Key, Shelf};
+use super::context::Context;
+use super::shelves;
+use crate::api::kind::Kind;
+use crate::api::status::Advance;
+use fault::{Class, Fault};
+use plan::{Next, Plan, Standing, Step};
+pub(super) use work::{Pace, Work, run};
+
+/// Passes over one object in a row. More than a life of a run needs; an object that wants more is at odds with itself.
+const PASSES: usize = 12;
+
+/// Time for one reconcile, with all its calls.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What a kind brings to the driver.
+pub(super) trait Reconciler: Send + Sync + 'static {
+    /// The kind.
+    const KIND: Kind;
+    /// Its type.
+    type Object: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static;
+    /// The type of its status.
+    type Status: Clone + Serialize + PartialEq + Send + Sync + 'static;
+    /// What `gather` finds.
+    type Observed: Send + Sync;
+    /// What `plan` can ask for besides a status.
+    type Action: Send + Sync;
+
+    /// Copies of its objects.
+    fn shelf(&self) -> &Shelf<Self::Object>;
+
+    /// Where its object holds its status.
+    fn status(object: &Self::Object) -> Option<&Self::Status>;
+
+    /// The object of what was observed; none if it is gone.
+    fn object(observed: &Self::Observed) -> Option<&Self::Object>;
+
+    /// Reads all that a plan needs. The time is the same for the whole pass.
+    fn gather(
+        &self,
+        key: &Key,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Self::Observed, Fault>> + Send;
+
+    /// Decides. Pure.
+    fn plan(&self, observed: &Self::Observed) -> Plan<Self::Action, Self::Status>;
+
+    /// Carries out one action; says whether anything changed.
+    fn act(
+        &self,
+        observed: &Self::Observed,
+        action: &Self::Action,
+    ) -> impl Future<Output = Result<bool, Fault>> + Send;
+
+    /// How the object stands after a fault. Pure.
+    fn failed(&self, object: &Self::Object, fault: &Fault) -> Option<Standing<Self::Status>>;
+
+    /// Objects that a sweep looks at, besides those on the shelf.
+    fn strays(&self) -> Vec<Key> {
+        Vec::new()
+    }
+}
+
+/// Reconciles one object until it is settled; says when to look again.
+async fn reconcile<R: Reconciler>(
+    reconciler: &R,
+    context: &Context,
+    key: &Key,
+) -> Result<Next, Fault> {
+    for _ in 0..PASSES {
+        let now = context.clock.now();
+        let observed = reconciler.gather(key, now).await?;
+        let plan = reconciler.plan(&observed);
+        let mut moved = false;
+        for step in &plan.steps {
+            moved |= match step {
+                Step::Do(action) => reconciler.act(&observed, action).await?,
+                Step::Status(standing) => match R::object(&observed) {
+                    Some(object) => store(reconciler, context, object, standing).await?,
+                    None => false,
+                },
+            };
+        }
+        if !moved {
+            return Ok(plan.next);
+        }
+    }
+    tracing::warn!(kind = %R::KIND, %key, "Not settled after {PASSES} passes, looking again later");
+    Err(Fault::new(
+        "settle the object",
+        Class::Retryable,
+        "each pass found something new to do",
+    ))
+}
+
+/// Writes a status if it differs, then tells and counts; says whether it was written.
+async fn store<R: Reconciler>(
+    reconciler: &R,
+    context: &Context,
+    object: &R::Object,
+    standing: &Standing<R::Status>,
+) -> Result<bool, Fault> {
+    let next = status::next::<R>(object, standing, context.clock.now())?;
+    let Advance::Write(next) = next else {
+        return Ok(false);
+    };
+    let mut written = context.write_status(object, next).await?;
+    shelves::prune(&mut written);
+    reconciler.shelf().learn(written);
+    context.tell(object, &standing.notices);
+    context.metrics.count(&standing.facts);
+    Ok(true)
+}
+
+/// One reconcile as the workers run it: bounded in time, its fault shown on the object.
+async fn attempt<R: Reconciler>(
+    reconciler: Arc<R>,
+    context: Arc<Context>,
+    key: Key,
+) -> Result<Next, Fault> {
+    let started = Instant::now();
+    let result = match timeout(DEADLINE, reconcile(&*reconciler, &context, &key)).await {
+        Ok(result) => result,
+        Err(_) => Err(Fault::new(
+            "finish in time",
+            Class::Retryable,
+            "the API server did not answer for a minute",
+        )),
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    context.metrics.reconciled(
+        R::KIND,
+        result.as_ref().err().map(|fault| fault.class),
+        seconds,
+    );
+    if let Err(fault) = &result {
+        show(&*reconciler, &context, &key, fault).await;
+    }
+    result
+}
+
+/// Shows a fault where people look: log, condition, Event. What cannot be written is tried with the next attempt.
+async fn show<R: Reconciler>(reconciler: &R, context: &Context, key: &Key, fault: &Fault) {
+    let sentence = fault.sentence();
+    let class = fault.class.as_str();
+    match fault.class {
+        Class::Conflict | Class::Fenced => {
+            tracing::debug!(kind = %R::KIND, %key, class, fault = sentence, "Reconcile gave way");
+            return;
+        }
+        Class::Retryable | Class::Spec | Class::Config | Class::Forbidden => {
+            tracing::warn!(kind = %R::KIND, %key, class, fault = sentence, "Reconcile failed");
+        }
+    }
+    let Some(object) = reconciler.shelf().get(key) else {
+        return;
+    };
+    let Some(standing) = reconciler.failed(&object, fault) else {
+        return;
+    };
+    let stored = timeout(DEADLINE, store(reconciler, context, &object, &standing)).await;
+    if let Ok(Err(fault)) = stored {
+        tracing::debug!(kind = %R::KIND, %key, fault = fault.sentence(), "A fault could not be shown");
+    }
+}

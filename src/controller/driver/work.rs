@@ -1,0 +1,170 @@
+//! The workers: take from the queue, reconcile, put back; as many at a time as allowed, and none before we lead.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout_at};
+
+use super::fault::{Class, Fault};
+use super::plan::Next;
+use super::queue::{Priority, Queue};
+use super::{Reconciler, attempt};
+use crate::controller::cache::Key;
+use crate::controller::context::Context;
+use crate::kit::shutdown::Shutdown;
+
+/// Time until something is looked at again that waits for nothing in particular.
+const NEVER: Duration = Duration::from_secs(24 * 3600);
+
+/// The work of one kind, as those see it who ask for some. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    wake: Notify,
+}
+
+impl Work {
+    /// Asks for an object to be looked at.
+    pub(crate) fn add(&self, key: Key, priority: Priority) {
+        self.queue().add(key, priority);
+        self.shared.wake.notify_one();
+    }
+
+    /// Objects that are ready to be worked on.
+    pub(crate) fn depth(&self) -> usize {
+        self.queue().depth()
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.shared
+            .queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How the workers of one kind go about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Objects that are worked on at a time.
+    pub(crate) workers: usize,
+    /// Time between two looks at every object.
+    pub(crate) sweep: Duration,
+}
+
+/// Works until the program ends, then finishes what is in hand.
+pub(crate) async fn run<R: Reconciler>(
+    reconciler: Arc<R>,
+    context: Arc<Context>,
+    work: Work,
+    pace: Pace,
+    shutdown: Shutdown,
+) {
+    context.metrics.expect(R::KIND);
+    tokio::select! {
+        _ = shutdown.started() => return,
+        () = context.may_act() => {}
+    }
+    let mut crew = Crew {
+        reconciler,
+        context,
+        work,
+        tasks: JoinSet::new(),
+        keys: HashMap::new(),
+    };
+    let mut sweeps = interval_at(Instant::now() + pace.sweep, pace.sweep);
+    sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        crew.fill(pace.workers);
+        let due = crew.work.queue().next_due();
+        let due = due.unwrap_or_else(|| Instant::now() + NEVER);
+        tokio::select! {
+            deadline = shutdown.started() => return crew.finish(deadline).await,
+            Some(ended) = crew.tasks.join_next_with_id() => crew.note(ended),
+            () = crew.work.shared.wake.notified(), if crew.tasks.len() < pace.workers => {}
+            () = sleep_until(due), if crew.tasks.len() < pace.workers => {}
+            _ = sweeps.tick() => crew.sweep(),
+        }
+    }
+}
+
+/// Those at work.
+struct Crew<R> {
+    reconciler: Arc<R>,
+    context: Arc<Context>,
+    work: Work,
+    tasks: JoinSet<Result<Next, Fault>>,
+    keys: HashMap<Id, Key>,
+}
+
+impl<R: Reconciler> Crew<R> {
+    fn fill(&mut self, workers: usize) {
+        while self.tasks.len() < workers {
+            let Some(key) = self.work.queue().take(Instant::now()) else {
+                return;
+            };
+            let task = attempt(
+                Arc::clone(&self.reconciler),
+                Arc::clone(&self.context),
+                key.clone(),
+            );
+            let handle = self.tasks.spawn(task);
+            self.keys.insert(handle.id(), key);
+        }
+    }
+
+    fn note(&mut self, ended: Result<(Id, Result<Next, Fault>), JoinError>) {
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let Some(key) = self.keys.remove(&id) else {
+            return;
+        };
+        let class = match ended {
+            Ok((_, Ok(next))) => {
+                let again = due(next, &self.context);
+                return self.work.queue().done(&key, again);
+            }
+            Ok((_, Err(fault))) => fault.class,
+            // A panic is a defect of ours: it must not end the work on other objects, nor come back at once.
+            Err(error) => {
+                tracing::error!(kind = %R::KIND, %key, %error, "Reconcile panicked");
+                self.context.metrics.panicked(R::KIND);
+                Class::Config
+            }
+        };
+        let spread = 0.5 + fastrand::f64();
+        let delay = |failures| class.delay(failures).mul_f64(spread);
+        self.work.queue().failed(&key, Instant::now(), delay);
+    }
+
+    fn sweep(&self) {
+        let strays = self.reconciler.strays();
+        for key in self.reconciler.shelf().keys().into_iter().chain(strays) {
+            self.work.queue().add(key, Priority::Resync);
+        }
+        self.context.metrics.depth(R::KIND, self.work.depth());
+    }
+
+    async fn finish(mut self, deadline: Instant) {
+        while let Ok(Some(_)) = timeout_at(deadline, self.tasks.join_next()).await {}
+    }
+}
+
+/// When a time of the calendar is, on the clock that sleeps are measured with.
+fn due(next: Next, context: &Context) -> Option<Instant> {
+    let at = match next {
+        Next::Wait => return None,
+        Next::At(at) => at,
+    };
+    let wait = at.duration_since(context.clock.now());
+    let wait = Duration::try_from(wait).unwrap_or_default().min(NEVER);
+    // A little later than asked for, so that the time is over when it is looked at.
+    Some(Instant::now() + wait + Duration::from_millis(5))
+}

@@ -1,0 +1,78 @@
+//! What operators can set about the lease.
+
+use std::time::Duration;
+
+use crate::api::contract::env;
+use crate::kit::config::{self, Invalid, Reader, Setting};
+
+/// What operators can set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Whether only the holder of the lease works.
+    pub(crate) enabled: bool,
+    /// Name of the lease.
+    pub(crate) name: String,
+    /// Its namespace, if it is not that of the pod.
+    pub(crate) namespace: Option<String>,
+    /// How long it is held without a renewal.
+    pub(crate) duration: Duration,
+    /// How long a renewal may take before the holder gives up; less than the duration.
+    pub(crate) renew: Duration,
+    /// Time between two tries; less than that.
+    pub(crate) retry: Duration,
+}
+
+impl config::Settings for Settings {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Leader election");
+        let enabled = reader.value(
+            Setting::new(
+                env::LEADER_ELECTION_ENABLED,
+                "Only the holder of a lease works; the others wait",
+            )
+            .or("true"),
+        );
+        let name = reader.value(
+            Setting::<String>::new(env::LEADER_ELECTION_LEASE_NAME, "Name of the lease")
+                .or("jangar-controller-leader"),
+        );
+        let namespace = reader.optional(Setting::<String>::new(
+            env::LEADER_ELECTION_LEASE_NAMESPACE,
+            "Namespace of the lease; that of the pod if not set",
+        ));
+        let mut seconds = |variable, help, default: &str| {
+            let setting = Setting::<Duration>::new(variable, help);
+            reader.value(setting.or(default).within("1s", "1h"))
+        };
+        let duration = seconds(
+            env::LEADER_ELECTION_LEASE_DURATION,
+            "How long the lease is held without a renewal",
+            "30",
+        );
+        let renew = seconds(
+            env::LEADER_ELECTION_RENEW_DEADLINE,
+            "How long a renewal may take before the holder gives up and ends",
+            "20",
+        );
+        let retry = seconds(
+            env::LEADER_ELECTION_RETRY_PERIOD,
+            "Time between two renewals, and between two tries to take the lease",
+            "5",
+        );
+        let (duration, renew, retry) = (duration?, renew?, retry?);
+        if !(retry < renew && renew < duration) {
+            return Err(reader.contradiction(
+                env::LEADER_ELECTION_RENEW_DEADLINE,
+                "must be longer than the retry period and shorter than the lease duration",
+            ));
+        }
+        Ok(Self {
+            enabled: enabled?,
+            name: name?,
+            namespace: namespace?,
+            duration,
+            renew,
+            retry,
+        })
+    }
+}

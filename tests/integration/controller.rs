@@ -1,0 +1,10 @@
+//! The reconcilers as a process, against the real API server with its real Job, TTL and garbage-collection controllers.
+
+mod custody;
+mod idle;
+mod lease;
+mod refuses;
+mod runs;
+mod scene;
+mod stop;
+mod waits;

@@ -1,0 +1,215 @@
+//! No outcome is lost: the cases of a Job that goes before its time, with the controller there or away.
+
+use agents::api::contract::{finalizer, label};
+use agents::api::kinds::AgentRun;
+use anyhow::{Context, Result};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use nix::sys::signal::Signal;
+use serde_json::json;
+use support::wait;
+
+use super::scene::{DEADLINE, Scene, condition, holds, job_name};
+
+/// Nobody waits for the lease of a controller that was killed.
+const ALONE: (&str, &str) = ("JANGAR_LEADER_ELECTION_ENABLED", "false");
+
+/// What the status says about a missing Job.
+fn missing(run: &AgentRun) -> Option<(String, String, String)> {
+    let missing = run.status.as_ref()?.job_ref.as_ref()?.missing.clone()?;
+    Some((missing.class?, missing.certainty?, missing.recovered?))
+}
+
+fn finding(class: &str, certainty: &str, recovered: &str) -> Option<(String, String, String)> {
+    Some((class.to_owned(), certainty.to_owned(), recovered.to_owned()))
+}
+
+#[tokio::test]
+async fn an_outcome_is_recorded_after_a_restart_although_a_ttl_of_0_was_injected() -> Result<()> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let controller = scene.controller().await?;
+    scene.run("ttl", json!({})).await?;
+    scene.until_phase("ttl", "Running").await?;
+    scene.pod("ttl").await?;
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    let jobs = scene.here.api::<Job>();
+    let ttl = Patch::Merge(json!({"spec": {"ttlSecondsAfterFinished": 0}}));
+    jobs.patch("ttl-job", &PatchParams::default(), &ttl).await?;
+    scene.end_pod("ttl", 0).await?;
+    scene
+        .until_job("ttl", |job| job.metadata.deletion_timestamp.is_some())
+        .await?;
+    let _controller = scene.controller().await?;
+    let done = scene.until_phase("ttl", "Succeeded").await?;
+    assert_eq!(condition(&done, "Succeeded"), holds("True", "Completed"));
+    assert_eq!(condition(&done, "JobMissing"), None);
+    wait::until_gone(&jobs, "ttl-job", DEADLINE).await?;
+    scene.until_free("ttl").await
+}
+
+#[tokio::test]
+async fn a_job_that_is_deleted_while_it_runs_is_told_and_its_pod_still_counts() -> Result<()> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let _controller = scene.controller().await?;
+    let run = scene.run("cut", json!({})).await?;
+    scene.until_phase("cut", "Running").await?;
+    scene.pod("cut").await?;
+    let jobs = scene.here.api::<Job>();
+    jobs.delete("cut-job", &DeleteParams::background()).await?;
+    let orphaned = scene
+        .until("cut", |run| condition(run, "JobMissing").is_some())
+        .await?;
+    assert_eq!(
+        condition(&orphaned, "JobMissing"),
+        holds("True", "JobDeletedWhileRunning")
+    );
+    scene.end_pod("cut", 0).await?;
+    let done = scene.until_phase("cut", "Succeeded").await?;
+    assert_eq!(
+        missing(&done),
+        finding("JobDeletedWhileRunning", "certain", "fromPod")
+    );
+    wait::until_gone(&jobs, "cut-job", DEADLINE).await?;
+    scene.until_free("cut").await?;
+    let told = scene.told(&run, "OutcomeRecovered").await?;
+    let mut reasons: Vec<_> = told.iter().map(|said| said.reason.as_str()).collect();
+    reasons.sort_unstable();
+    assert_eq!(
+        reasons,
+        [
+            "JobDeletedWhileRunning",
+            "OutcomeRecovered",
+            "Submitted",
+            "Succeeded"
+        ]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_job_that_is_stripped_and_deleted_is_lost_once_and_never_made_again() -> Result<()> {
+    let scene = Scene::with_agent(&[("AGENTS_CONTROLLER_SWEEP_SECONDS", "1")]).await?;
+    let _controller = scene.controller().await?;
+    scene.run("lost", json!({})).await?;
+    scene.until_phase("lost", "Running").await?;
+    let pod = scene.pod("lost").await?;
+    let jobs = scene.here.api::<Job>();
+    let strip = Patch::Merge(json!({"metadata": {"finalizers": []}}));
+    jobs.patch("lost-job", &PatchParams::default(), &strip)
+        .await?;
+    jobs.delete("lost-job", &DeleteParams::background()).await?;
+    let failed = scene.until_phase("lost", "Failed").await?;
+    assert_eq!(
+        missing(&failed),
+        finding("JobDeletedWhileRunning", "certain", "none")
+    );
+    assert_eq!(
+        condition(&failed, "Failed"),
+        holds("True", "JobDeletedWhileRunning")
+    );
+    // The garbage collector has its way with the pod, which shows that we let it go.
+    let name = pod.metadata.name.context("a name")?;
+    wait::until_gone(&scene.here.api::<Pod>(), &name, DEADLINE).await?;
+    let all = jobs.list(&ListParams::default()).await?;
+    assert_eq!(all.items.len(), 0, "a run is never started twice");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_job_that_is_replaced_is_noticed_by_its_uid() -> Result<()> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let controller = scene.controller().await?;
+    scene.run("swap", json!({})).await?;
+    scene.until_phase("swap", "Running").await?;
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    let jobs = scene.here.api::<Job>();
+    let mut job = jobs.get("swap-job").await?;
+    let strip = Patch::Merge(json!({"metadata": {"finalizers": []}}));
+    jobs.patch("swap-job", &PatchParams::default(), &strip)
+        .await?;
+    jobs.delete("swap-job", &DeleteParams::background()).await?;
+    wait::until_gone(&jobs, "swap-job", DEADLINE).await?;
+    let (name, namespace) = (job.metadata.name.take(), job.metadata.namespace.take());
+    let other: Job = serde_json::from_value(json!({
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"suspend": true, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}},
+    }))?;
+    jobs.create(&PostParams::default(), &other).await?;
+    let _controller = scene.controller().await?;
+    let failed = scene.until_phase("swap", "Failed").await?;
+    let (class, certainty, _) = missing(&failed).context("a missing Job")?;
+    assert_eq!((&*class, &*certainty), ("JobReplaced", "certain"));
+    assert!(
+        jobs.get_opt(&job_name("swap")).await?.is_some(),
+        "it is not ours to touch"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_job_that_was_made_before_a_crash_is_taken_over_and_not_made_twice() -> Result<()> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let controller = scene.controller().await?;
+    scene.run("pattern", json!({})).await?;
+    scene.until_phase("pattern", "Running").await?;
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    // As if the crash had come after the Job was made and before its uid was kept.
+    let run = scene.run("half", json!({})).await?;
+    let reserved = json!({"status": {"phase": "Pending", "jobRef": {"name": "half-job", "namespace": scene.here.name}}});
+    let runs = scene.here.api::<AgentRun>();
+    runs.patch_status("half", &PatchParams::default(), &Patch::Merge(reserved))
+        .await?;
+    let jobs = scene.here.api::<Job>();
+    let uid = run.metadata.uid.context("a uid")?;
+    let half = made_for(&jobs.get("pattern-job").await?, "half", &uid)?;
+    let half = jobs.create(&PostParams::default(), &half).await?;
+    let _controller = scene.controller().await?;
+    let running = scene.until_phase("half", "Running").await?;
+    let job = running
+        .status
+        .and_then(|status| status.job_ref)
+        .context("a Job")?;
+    assert_eq!(job.uid, half.metadata.uid);
+    scene.end_pod("half", 0).await?;
+    scene.until_phase("half", "Succeeded").await?;
+    scene.until_free("half").await
+}
+
+/// A Job like another one, for another run.
+fn made_for(pattern: &Job, run: &str, uid: &str) -> Result<Job> {
+    let labels = json!({label::AGENT_RUN: run, label::RUN_UID: uid});
+    let template = pattern.spec.as_ref().map(|spec| spec.template.spec.clone());
+    Ok(serde_json::from_value(json!({
+        "metadata": {"name": job_name(run), "labels": labels, "finalizers": [finalizer::OUTCOME], "ownerReferences": [
+            {"apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "name": run, "uid": uid, "controller": true},
+        ]},
+        "spec": {"backoffLimit": 0, "template": {
+            "metadata": {"labels": labels, "finalizers": [finalizer::EVIDENCE]}, "spec": template,
+        }},
+    }))?)
+}
+
+#[tokio::test]
+async fn a_job_whose_run_is_gone_is_let_go() -> Result<()> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let controller = scene.controller().await?;
+    scene.run("stray", json!({})).await?;
+    scene.until_phase("stray", "Running").await?;
+    scene.pod("stray").await?;
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    let runs = scene.here.api::<AgentRun>();
+    let strip = Patch::Merge(json!({"metadata": {"finalizers": []}}));
+    runs.patch("stray", &PatchParams::default(), &strip).await?;
+    runs.delete("stray", &DeleteParams::background()).await?;
+    wait::until_gone(&runs, "stray", DEADLINE).await?;
+    let _controller = scene.controller().await?;
+    wait::until_gone(&scene.here.api::<Job>(), "stray-job", DEADLINE).await?;
+    let pods = scene.here.api::<Pod>();
+    wait::until_listed(&pods, "", DEADLINE, |pods: &[Pod]| pods.is_empty()).await?;
+    Ok(())
+}

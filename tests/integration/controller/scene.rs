@@ -1,0 +1,195 @@
+//! A namespace with a controller of its own, and what tests do in it.
+
+use std::time::Duration;
+
+use agents::api::contract::{env, label};
+use agents::api::kinds::{Agent, AgentProvider, AgentRun};
+use anyhow::{Context, Result};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use support::{Namespace, crds, events, events::Said, lab, wait};
+
+use crate::kit::process::{Process, product};
+
+/// Nothing takes longer, also where everything else is busy.
+pub(super) const DEADLINE: Duration = Duration::from_secs(90);
+
+/// A namespace and what works in it.
+pub(super) struct Scene {
+    pub(super) here: Namespace,
+    settings: Vec<(String, String)>,
+}
+
+impl Scene {
+    /// A namespace in which nobody works yet. The settings hold for every controller that is started in it.
+    pub(super) async fn new(settings: &[(&str, &str)]) -> Result<Self> {
+        crds::install_once().await?;
+        let here = support::namespace("controller").await?;
+        let settings = settings.iter();
+        let own = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Ok(Self {
+            settings: own.collect(),
+            here,
+        })
+    }
+
+    /// The same, with an Agent and its provider.
+    pub(super) async fn with_agent(settings: &[(&str, &str)]) -> Result<Self> {
+        let scene = Self::new(settings).await?;
+        scene.make_agent().await?;
+        Ok(scene)
+    }
+
+    pub(super) async fn make_agent(&self) -> Result<()> {
+        let provider: AgentProvider = serde_json::from_value(json!({
+            "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentProvider",
+            "metadata": {"name": "shell"}, "spec": {"binary": "/agent"},
+        }))?;
+        let agent: Agent = serde_json::from_value(json!({
+            "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "Agent",
+            "metadata": {"name": "coder"}, "spec": {"providerRef": {"name": "shell"}},
+        }))?;
+        self.here
+            .api()
+            .create(&PostParams::default(), &provider)
+            .await?;
+        self.here
+            .api()
+            .create(&PostParams::default(), &agent)
+            .await?;
+        Ok(())
+    }
+
+    /// Starts a controller for this namespace.
+    pub(super) async fn controller(&self) -> Result<Process> {
+        let lab = lab::shared().await?;
+        let kubeconfig = lab.kubeconfig().to_str().context("UTF-8")?.to_owned();
+        let mut environment = vec![
+            ("KUBECONFIG", kubeconfig.as_str()),
+            ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
+            (env::NAMESPACES, &self.here.name),
+            (env::LEADER_ELECTION_LEASE_NAMESPACE, &self.here.name),
+        ];
+        let own = self.settings.iter();
+        environment.extend(own.map(|(name, value)| (name.as_str(), value.as_str())));
+        Ok(Process::start(
+            &product("agents"),
+            &["controller"],
+            &environment,
+        ))
+    }
+
+    /// Makes a run with an inline implementation; `more` goes into its spec.
+    pub(super) async fn run(&self, name: &str, more: Value) -> Result<AgentRun> {
+        let mut run = json!({
+            "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": {"name": name},
+            "spec": {"agentRef": {"name": "coder"}, "implementation": {"inline": {"text": "Do it."}},
+                "runtime": {"type": "job"}, "workload": {"image": "registry.example.com/runner:1"}},
+        });
+        if let (Some(spec), Some(more)) = (run["spec"].as_object_mut(), more.as_object()) {
+            spec.extend(more.clone());
+        }
+        let run = serde_json::from_value(run)?;
+        Ok(self.here.api().create(&PostParams::default(), &run).await?)
+    }
+
+    /// Waits until a run is in a phase.
+    pub(super) async fn until_phase(&self, name: &str, phase: &str) -> Result<AgentRun> {
+        self.until(name, |run| phase_of(run) == phase).await
+    }
+
+    /// Waits until a run is as wanted.
+    pub(super) async fn until(
+        &self,
+        name: &str,
+        wanted: impl Fn(&AgentRun) -> bool,
+    ) -> Result<AgentRun> {
+        wait::until(&self.here.api(), name, DEADLINE, wanted).await
+    }
+
+    /// Waits for the one pod of a run.
+    pub(super) async fn pod(&self, run: &str) -> Result<Pod> {
+        let labels = format!("{}={run}", label::AGENT_RUN);
+        let pods = self.here.api::<Pod>();
+        let some = |pods: &[Pod]| !pods.is_empty();
+        let mut pods = wait::until_listed(&pods, &labels, DEADLINE, some).await?;
+        anyhow::ensure!(pods.len() == 1, "{} pods", pods.len());
+        pods.pop().context("a pod")
+    }
+
+    /// Ends the pod of a run, as a node would.
+    pub(super) async fn end_pod(&self, run: &str, code: i32) -> Result<()> {
+        let pod = self.pod(run).await?.name_any();
+        let phase = if code == 0 { "Succeeded" } else { "Failed" };
+        let reason = if code == 0 { "Completed" } else { "Error" };
+        let status = json!({"status": {"phase": phase, "containerStatuses": [{
+            "name": "agent-runner", "image": "x", "imageID": "x", "ready": false, "restartCount": 0,
+            "state": {"terminated": {"exitCode": code, "reason": reason}},
+        }]}});
+        let pods = self.here.api::<Pod>();
+        pods.patch_status(&pod, &PatchParams::default(), &Patch::Merge(status))
+            .await?;
+        Ok(())
+    }
+
+    /// The Job of a run, when it is as wanted.
+    pub(super) async fn until_job(&self, run: &str, wanted: impl Fn(&Job) -> bool) -> Result<Job> {
+        wait::until(&self.here.api(), &job_name(run), DEADLINE, wanted).await
+    }
+
+    /// Waits until nothing that was made for a run is held by a finalizer of ours any more.
+    pub(super) async fn until_free(&self, run: &str) -> Result<()> {
+        let labels = format!("{}={run}", label::AGENT_RUN);
+        let jobs = self.here.api::<Job>();
+        let free = |jobs: &[Job]| !jobs.iter().any(is_held);
+        wait::until_listed(&jobs, &labels, DEADLINE, free).await?;
+        let pods = self.here.api::<Pod>();
+        let free = |pods: &[Pod]| !pods.iter().any(is_held);
+        wait::until_listed(&pods, &labels, DEADLINE, free).await?;
+        Ok(())
+    }
+
+    /// The reasons of the Events about a run, once one of them is there.
+    pub(super) async fn told(&self, run: &AgentRun, last: &str) -> Result<Vec<Said>> {
+        events::until(&self.here.client, run, DEADLINE, |said| said.reason == last).await?;
+        events::about(&self.here.client, run).await
+    }
+}
+
+pub(super) fn job_name(run: &str) -> String {
+    format!("{run}-job")
+}
+
+pub(super) fn phase_of(run: &AgentRun) -> &str {
+    let status = run.status.as_ref();
+    status
+        .and_then(|status| status.phase.as_deref())
+        .unwrap_or_default()
+}
+
+/// Status and reason of a condition.
+pub(super) fn condition(run: &AgentRun, type_: &str) -> Option<(String, String)> {
+    let conditions = run.status.as_ref()?.conditions.as_ref()?;
+    let found = conditions
+        .iter()
+        .find(|condition| condition.type_ == type_)?;
+    Some((
+        found.status.clone(),
+        found.reason.clone().unwrap_or_default(),
+    ))
+}
+
+/// The same, to compare with.
+pub(super) fn holds(status: &str, reason: &str) -> Option<(String, String)> {
+    Some((status.to_owned(), reason.to_owned()))
+}
+
+pub(super) fn is_held<K: kube::Resource>(object: &K) -> bool {
+    let finalizers = object.meta().finalizers.as_deref().unwrap_or_default();
+    finalizers
+        .iter()
+        .any(|name| name.starts_with("agents.proompteng.ai/"))
+}
