@@ -40,6 +40,7 @@ async fn gather(address: SocketAddr) -> Result<Vec<TcpStream>> {
 
 #[tokio::test]
 async fn ten_thousand_idle_connections_do_not_keep_a_review_from_its_answer() -> Result<()> {
+    support::kinds!();
     const PATIENCE: Duration = Duration::from_secs(TIMEOUT_SECONDS as u64);
     fn here() {}
     if let Err(limit) = make_room()? {

@@ -17,6 +17,7 @@ use crate::webhook::hook::DEADLINE;
 
 #[tokio::test]
 async fn clients_that_dawdle_or_speak_no_tls_are_cut_off() -> Result<()> {
+    support::kinds!();
     let target = Target::start().await?;
     let cut = async |bytes: &'static [u8]| -> Result<()> {
         let mut tcp = TcpStream::connect(target.address()).await?;
@@ -73,6 +74,7 @@ async fn announce(stream: &mut TlsStream<TcpStream>, length: usize) -> Result<()
 
 #[tokio::test]
 async fn slow_bodies_keep_no_other_review_from_its_answer() -> Result<()> {
+    support::kinds!();
     const PATIENCE: Duration = Duration::from_secs(TIMEOUT_SECONDS as u64);
     const LARGE: usize = 65 << 10;
     let target = Target::start().await?;
