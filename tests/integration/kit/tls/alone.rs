@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::ensure;
 use support::wait;
-use tokio::{task::JoinSet, time::timeout};
+use tokio::task::JoinSet;
 
 use super::Running;
 use crate::kit::{

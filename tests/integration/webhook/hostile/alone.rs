@@ -77,7 +77,7 @@ fn make_room() -> Result<Result<(), u64>> {
 /// Connections that say nothing.
 async fn gather(address: SocketAddr) -> Result<Vec<TcpStream>> {
     let connecting = stream::iter(0..CROWD).map(|_| TcpStream::connect(address));
-    let gathering = connecting.buffer_unordered(256).try_collect();
+    let gathering = connecting.buffer_unordered(64).try_collect();
     let crowd = timeout(DEADLINE, gathering).await;
     Ok(crowd.context("the crowd does not get in")??)
 }
