@@ -1,6 +1,6 @@
 //! Hostile input at the port: each gets a clear answer or a closed connection, and the next good review is answered.
 
-mod crowd;
+mod alone;
 mod slow;
 mod target;
 
