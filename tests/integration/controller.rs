@@ -8,3 +8,4 @@ mod runs;
 mod scene;
 mod stop;
 mod waits;
+mod workflow;
