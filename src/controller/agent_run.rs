@@ -1,7 +1,8 @@
-//! AgentRun: one piece of work, done by one Job, whose outcome is never lost.
+//! AgentRun: one piece of work, done by one Job or step by step by several, whose outcome is never lost.
 //!
-//! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`work`] is what is to be done, [`job`] the
-//! objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is kept.
+//! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`turn`] is where a run stands, [`work`] what is
+//! to be done, [`job`] the objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is
+//! kept.
 
 mod apply;
 mod gather;
@@ -11,6 +12,7 @@ mod plan;
 mod retention;
 mod settings;
 mod status;
+mod turn;
 mod work;
 
 use std::sync::Arc;

@@ -9,3 +9,4 @@ mod runs;
 mod scene;
 mod stop;
 mod waits;
+mod workflow;
