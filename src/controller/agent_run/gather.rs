@@ -9,6 +9,7 @@ use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt};
 
 use super::AgentRuns;
+use super::admission::Decision;
 use super::plan::{Observed, Sight, is_held, is_of};
 use super::status::phase;
 use super::turn::{self, Stage, Turn, job_ref};
@@ -44,6 +45,7 @@ impl AgentRuns {
             pods: Vec::new(),
             other_jobs: Vec::new(),
             other_pods: Vec::new(),
+            admission: Decision::Admit,
             found: None,
             namespace_terminating: false,
             stray_jobs: held(other_jobs, finalizer::OUTCOME),
@@ -55,6 +57,9 @@ impl AgentRuns {
         let stage = turn::stage(&run);
         seen.job = self.sight(&run, stage, &own_jobs).await?;
         if !phase(&run).is_terminal() {
+            if !turn::has_begun(&run) {
+                seen.admission = self.consider(&run, now);
+            }
             if is_in_doubt(&run, &seen.job) {
                 own_pods = self.list_pods(&run).await?;
                 seen.namespace_terminating = self.is_namespace_terminating(&run).await;

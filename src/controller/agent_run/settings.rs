@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::admission::Limits;
 use crate::api::contract::env;
 use crate::api::policy::Defaults;
 use crate::api::schema::FreeObject;
@@ -20,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) keep: Keep,
     /// What pods get.
     pub(crate) runner: Runner,
+    /// How many runs there may be.
+    pub(crate) limits: Limits,
 }
 
 /// How long Jobs are kept once their outcome is stored; zero for as long as their run.
@@ -78,11 +81,13 @@ impl config::Settings for Settings {
         );
         let keep = Keep::read(reader);
         let runner = Runner::read(reader);
+        let limits = Limits::read(reader);
         Ok(Self {
             grace: grace?,
             retention: retention?,
             keep: keep?,
             runner: runner?,
+            limits: limits?,
         })
     }
 }

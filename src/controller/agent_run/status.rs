@@ -9,7 +9,7 @@ mod missing;
 mod steps;
 mod verdict;
 
-pub(super) use end::{cancelled, not_submitted, ratified, refused, unfit};
+pub(super) use end::{cancelled, duplicate, not_submitted, ratified, refused, unfit};
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
 
@@ -18,6 +18,7 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use super::admission::is_capacity;
 use super::turn::{self, Turn, job_ref};
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
@@ -216,15 +217,30 @@ fn has_warning(run: &AgentRun, reason: Lifecycle) -> bool {
     })
 }
 
-/// Since when the run is held back, if it is.
-pub(super) fn blocked_since(run: &AgentRun) -> Option<Timestamp> {
+/// Why the run is held back, if it is.
+pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
     let blocked = condition(run, ConditionType::Blocked)?;
-    (blocked.status == "True").then_some(blocked.last_transition_time)?
+    (blocked.status == "True").then_some(blocked.reason.as_deref())?
 }
 
-/// Something is not there yet.
+/// Whether something went wrong with it last, so that it is tried again.
+pub(super) fn is_troubled(run: &AgentRun) -> bool {
+    holds(run, ConditionType::Warning)
+}
+
+/// Since when the run waits for something that it refers to, if it does. The condition may have held for longer, because
+/// of a limit, so the last word about it counts.
+pub(super) fn missing_since(run: &AgentRun) -> Option<Timestamp> {
+    blocked_reason(run).filter(|reason| !is_capacity(reason))?;
+    let updated = run.status.as_ref()?.updated_at;
+    updated.or_else(|| condition(run, ConditionType::Blocked)?.last_transition_time)
+}
+
+/// Something is not there yet, or a limit is reached.
 pub(super) fn waiting(run: &AgentRun, reason: Lifecycle, message: &str) -> RunStanding {
-    let event = if reason == Lifecycle::SecretNotFound {
+    let event = if is_capacity(reason.as_str()) {
+        events::Reason::Blocked
+    } else if reason == Lifecycle::SecretNotFound {
         events::Reason::MissingSecret
     } else if reason == Lifecycle::JobNameConflict {
         events::Reason::JobNameConflict

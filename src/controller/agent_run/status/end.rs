@@ -60,6 +60,22 @@ pub(in crate::controller::agent_run) fn refused(
     )
 }
 
+/// Another run has the idempotency key.
+pub(in crate::controller::agent_run) fn duplicate(
+    run: &AgentRun,
+    reason: Lifecycle,
+    of: &str,
+    now: Timestamp,
+) -> RunStanding {
+    let message = match reason {
+        Lifecycle::IdempotencyKeyCompleted => format!("run {of} with this key has ended"),
+        _ => format!("run {of} with this key is under way"),
+    };
+    ended(run, Phase::Failed, reason, message.clone(), now)
+        .observe(ConditionType::Duplicate, reason)
+        .tell(events::Reason::Duplicate, message)
+}
+
 /// The API server refused the Job for good.
 pub(in crate::controller::agent_run) fn not_submitted(
     run: &AgentRun,
