@@ -217,6 +217,8 @@ pub mod env {
     pub const IDEMPOTENCY_ENABLED: &str = "JANGAR_AGENTRUN_IDEMPOTENCY_ENABLED";
     /// Days for which a run that has ended keeps its key.
     pub const IDEMPOTENCY_RETENTION_DAYS: &str = "JANGAR_AGENTRUN_IDEMPOTENCY_RETENTION_DAYS";
+    /// Whether a run fails whose spec is changed after it has begun.
+    pub const IMMUTABILITY_ENFORCED: &str = "JANGAR_AGENTRUN_IMMUTABILITY_ENFORCED";
     /// Seconds that a run waits for something that it refers to.
     pub const REFERENCE_GRACE: &str = "AGENTS_REFERENCE_GRACE_SECONDS";
     /// Objects of one kind that are worked on at a time.

@@ -135,6 +135,9 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
         let message = "stopped because spec.cancel is set";
         return store(status::cancelled(run, message, seen.now));
     }
+    if settings.immutable && turn::has_begun(run) && status::is_changed(run) {
+        return store(status::changed(run, seen.now));
+    }
     let earlier = settle::release_earlier(seen, run, stage, settings);
     if !earlier.is_empty() {
         return Plan::steps(earlier);

@@ -17,6 +17,8 @@ pub(crate) struct Settings {
     pub(crate) grace: Duration,
     /// How long a run is kept after its end; zero for ever.
     pub(crate) retention: Duration,
+    /// Whether a run fails whose spec is changed after it has begun, or only warns.
+    pub(crate) immutable: bool,
     /// How long Jobs are kept.
     pub(crate) keep: Keep,
     /// What pods get.
@@ -79,12 +81,20 @@ impl config::Settings for Settings {
             )
             .or("2592000"),
         );
+        let immutable = reader.value(
+            Setting::new(
+                env::IMMUTABILITY_ENFORCED,
+                "A run fails whose spec is changed after it has begun; else it only warns",
+            )
+            .or("true"),
+        );
         let keep = Keep::read(reader);
         let runner = Runner::read(reader);
         let limits = Limits::read(reader);
         Ok(Self {
             grace: grace?,
             retention: retention?,
+            immutable: immutable?,
             keep: keep?,
             runner: runner?,
             limits: limits?,

@@ -76,7 +76,12 @@ pub(super) fn begin(
         if !turn::has_begun(run) {
             steps.push(Step::Do(Action::Admit));
         }
-        steps.push(Step::status(status::reserved(run, turn, seen.now)));
+        steps.push(Step::status(status::reserved(
+            run,
+            turn,
+            made.prompt.as_deref(),
+            seen.now,
+        )));
         return Plan::steps(steps);
     }
     let mut steps = Vec::new();
@@ -150,7 +155,10 @@ pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &
     // Nobody tells us when these change: we may not watch Secrets, nor Jobs of others.
     let is_unwatched = matches!(
         reason,
-        Lifecycle::SecretNotFound | Lifecycle::ConfigMapNotFound | Lifecycle::JobNameConflict
+        Lifecycle::SecretNotFound
+            | Lifecycle::ConfigMapNotFound
+            | Lifecycle::ConfigMapKeyMissing
+            | Lifecycle::JobNameConflict
     );
     let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
     Plan {

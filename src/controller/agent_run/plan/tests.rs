@@ -20,6 +20,7 @@ fn settings() -> Settings {
     Settings {
         grace: Duration::from_secs(600),
         retention: Duration::from_secs(3600),
+        immutable: true,
         keep: Keep {
             succeeded: Duration::from_secs(600),
             failed: Duration::from_secs(7200),
@@ -323,6 +324,99 @@ fn a_run_begins_when_it_may() {
     ]);
     let waiting = plan(&with(wait(), new()), &settings());
     assert_eq!(waiting.next, Next::At(until));
+}
+
+#[test]
+fn what_a_run_does_cannot_change_once_it_has_begun() {
+    let begun = |hash: &str| {
+        let mut status = bound();
+        status["specHash"] = json!(hash);
+        run(json!({}), json!({}), status)
+    };
+    let own = crate::api::hash::spec_hash(&new().spec);
+    let violation = "the spec was changed after the run had begun; make a new run instead";
+    let failed = format!("Failed SpecImmutableViolation: {violation} [SpecImmutableViolation]");
+    check(vec![
+        (
+            "as it was",
+            seen(begun(&own), active()),
+            &["Running Running: Job r-job does the work []"],
+        ),
+        ("changed", seen(begun("other"), active()), &[&failed]),
+        (
+            "changed, but the Job has ended",
+            seen(
+                begun("other"),
+                job(json!({}), condition("Complete", "Completed")),
+            ),
+            &["Succeeded Completed: the Job completed [Succeeded]"],
+        ),
+    ]);
+    let lenient = Settings {
+        immutable: false,
+        ..settings()
+    };
+    let warned = plan(&seen(begun("other"), active()), &lenient);
+    assert_eq!(
+        said(&warned),
+        ["Running Running: Job r-job does the work [SpecImmutableViolation]"]
+    );
+    let [Step::Status(next)] = warned.steps.as_slice() else {
+        panic!("one status: {warned:?}");
+    };
+    assert!(
+        next.observed
+            .iter()
+            .any(|seen| seen.message == violation
+                && seen.reason.as_str() == "SpecImmutableViolation")
+    );
+    let first = plan(
+        &seen(run(json!({}), json!({}), reserved()), active()),
+        &settings(),
+    );
+    let [Step::Status(next)] = first.steps.as_slice() else {
+        panic!("one status: {first:?}");
+    };
+    assert_eq!(next.status.spec_hash.as_deref(), Some(own.as_str()));
+}
+
+#[test]
+fn the_hash_of_the_prompt_is_kept_as_far_as_it_may_be_read() {
+    let reference =
+        |kind: &str| json!({"systemPromptRef": {"kind": kind, "name": "p", "key": "k"}});
+    let hash_of = |spec: Value, prompt: Option<&str>| {
+        let with_prompt = Observed {
+            found: Some(Found {
+                prompt: prompt.map(str::to_owned),
+                ..found()
+            }),
+            ..seen(run(json!({}), spec, json!({})), Sight::Absent)
+        };
+        let plan = plan(&with_prompt, &settings());
+        let Some(Step::Status(next)) = plan.steps.last() else {
+            panic!("a status: {plan:?}");
+        };
+        next.status.system_prompt_hash.clone()
+    };
+    let kind = Some(crate::api::hash::text_hash("Be kind."));
+    assert_eq!(hash_of(json!({"systemPrompt": "Be kind."}), None), kind);
+    assert_eq!(hash_of(reference("ConfigMap"), Some("Be kind.")), kind);
+    assert_eq!(
+        hash_of(reference("Secret"), None),
+        None,
+        "no Secret is read"
+    );
+    assert_eq!(hash_of(json!({}), None), None);
+    check(vec![(
+        "the ConfigMap lacks the text",
+        seen(
+            run(json!({}), reference("ConfigMap"), json!({})),
+            Sight::Absent,
+        ),
+        &[
+            "Pending ConfigMapKeyMissing: entry k of ConfigMap p does not exist yet [ReferenceMissing]",
+        ],
+    )]);
 }
 
 #[test]
