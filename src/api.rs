@@ -9,6 +9,7 @@ pub mod custody;
 pub mod defaults;
 pub mod duration;
 pub mod examine;
+pub mod hash;
 pub mod kind;
 pub mod kinds;
 pub mod names;

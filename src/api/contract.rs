@@ -186,6 +186,39 @@ pub mod env {
     pub const RUNNER_SCHEDULER_NAME: &str = "JANGAR_AGENT_RUNNER_SCHEDULER_NAME";
     /// Seconds that a run is kept after its end.
     pub const RUN_RETENTION: &str = "JANGAR_AGENTS_CONTROLLER_AGENTRUN_RETENTION_SECONDS";
+    /// Most runs of one namespace at a time.
+    pub const CONCURRENCY_NAMESPACE: &str = "JANGAR_AGENTS_CONTROLLER_CONCURRENCY_NAMESPACE";
+    /// Most runs of one agent at a time.
+    pub const CONCURRENCY_AGENT: &str = "JANGAR_AGENTS_CONTROLLER_CONCURRENCY_AGENT";
+    /// Most runs at a time.
+    pub const CONCURRENCY_CLUSTER: &str = "JANGAR_AGENTS_CONTROLLER_CONCURRENCY_CLUSTER";
+    /// Whether runs of one repository are limited.
+    pub const REPO_CONCURRENCY_ENABLED: &str = "JANGAR_AGENTS_CONTROLLER_REPO_CONCURRENCY_ENABLED";
+    /// Most runs of one repository at a time.
+    pub const REPO_CONCURRENCY_DEFAULT: &str = "JANGAR_AGENTS_CONTROLLER_REPO_CONCURRENCY_DEFAULT";
+    /// The same for single repositories.
+    pub const REPO_CONCURRENCY_OVERRIDES: &str =
+        "JANGAR_AGENTS_CONTROLLER_REPO_CONCURRENCY_OVERRIDES";
+    /// Most runs of one namespace that wait.
+    pub const QUEUE_NAMESPACE: &str = "JANGAR_AGENTS_CONTROLLER_QUEUE_NAMESPACE";
+    /// Most runs of one repository that wait.
+    pub const QUEUE_REPO: &str = "JANGAR_AGENTS_CONTROLLER_QUEUE_REPO";
+    /// Most runs that wait.
+    pub const QUEUE_CLUSTER: &str = "JANGAR_AGENTS_CONTROLLER_QUEUE_CLUSTER";
+    /// Seconds within which runs that begin are counted.
+    pub const RATE_WINDOW: &str = "JANGAR_AGENTS_CONTROLLER_RATE_WINDOW_SECONDS";
+    /// Most runs of one namespace that begin within that time.
+    pub const RATE_NAMESPACE: &str = "JANGAR_AGENTS_CONTROLLER_RATE_NAMESPACE";
+    /// Most runs of one repository that begin within that time.
+    pub const RATE_REPO: &str = "JANGAR_AGENTS_CONTROLLER_RATE_REPO";
+    /// Most runs that begin within that time.
+    pub const RATE_CLUSTER: &str = "JANGAR_AGENTS_CONTROLLER_RATE_CLUSTER";
+    /// Whether a run is carried out only once for its idempotency key.
+    pub const IDEMPOTENCY_ENABLED: &str = "JANGAR_AGENTRUN_IDEMPOTENCY_ENABLED";
+    /// Days for which a run that has ended keeps its key.
+    pub const IDEMPOTENCY_RETENTION_DAYS: &str = "JANGAR_AGENTRUN_IDEMPOTENCY_RETENTION_DAYS";
+    /// Whether a run fails whose spec is changed after it has begun.
+    pub const IMMUTABILITY_ENFORCED: &str = "JANGAR_AGENTRUN_IMMUTABILITY_ENFORCED";
     /// Seconds that a run waits for something that it refers to.
     pub const REFERENCE_GRACE: &str = "AGENTS_REFERENCE_GRACE_SECONDS";
     /// Objects of one kind that are worked on at a time.

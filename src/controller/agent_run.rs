@@ -1,13 +1,15 @@
 //! AgentRun: one piece of work, done by one Job or step by step by several, whose outcome is never lost.
 //!
 //! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`turn`] is where a run stands, [`work`] what is
-//! to be done, [`job`] the objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is
+//! to be done, [`admission`] whether it may begin, [`job`] the objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is
 //! kept.
 
+mod admission;
 mod apply;
 mod gather;
 mod graves;
 mod job;
+mod line;
 mod plan;
 mod retention;
 mod settings;
@@ -15,7 +17,7 @@ mod status;
 mod turn;
 mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
@@ -33,6 +35,7 @@ use crate::api::contract::label;
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use admission::Ledger;
 use graves::Graves;
 use plan::{Action, Observed};
 pub(super) use settings::Settings;
@@ -43,6 +46,9 @@ pub(super) struct AgentRuns {
     shelves: Arc<Shelves>,
     settings: Settings,
     graves: Graves,
+    ledger: Ledger,
+    /// Where runs are woken that wait in line.
+    work: OnceLock<Work>,
 }
 
 impl AgentRuns {
@@ -52,6 +58,8 @@ impl AgentRuns {
             shelves,
             settings,
             graves: Graves::default(),
+            ledger: Ledger::default(),
+            work: OnceLock::new(),
         }
     }
 }
@@ -105,6 +113,11 @@ impl Reconciler for AgentRuns {
         }
     }
 
+    fn stored(&self, before: &AgentRun) {
+        let after = self.shelves.runs.get(&Key::of(before));
+        self.noted(before, after.as_deref());
+    }
+
     /// Jobs and pods that are held for a run that is gone.
     fn strays(&self) -> Vec<Key> {
         let jobs = self.shelves.jobs.owners();
@@ -124,6 +137,8 @@ pub(super) struct Wakes {
 
 impl Wakes {
     pub(super) fn new(runs: Arc<AgentRuns>, work: Work) -> Arc<Self> {
+        // Set once: there is one of these for all runs.
+        let work = runs.work.get_or_init(|| work).clone();
         Arc::new(Self { runs, work })
     }
 
@@ -134,8 +149,14 @@ impl Wakes {
                 wakes
                     .work
                     .add(Key::of(&**object), urgency(object, before.is_some()));
+                if let Some(before) = before {
+                    wakes.runs.noted(before, Some(object));
+                }
             }
-            Change::Deleted(run) => wakes.work.add(Key::of(&**run), Priority::Resync),
+            Change::Deleted(run) => {
+                wakes.work.add(Key::of(&**run), Priority::Resync);
+                wakes.runs.noted(run, None);
+            }
         })
     }
 
@@ -186,7 +207,7 @@ impl Wakes {
                 return;
             }
             let namespace = object.namespace().unwrap_or_default();
-            let waiting = |run: &AgentRun| status::blocked_since(run).is_some();
+            let waiting = |run: &AgentRun| status::missing_since(run).is_some();
             for run in wakes.runs.shelves.runs.in_namespace(&namespace, waiting) {
                 wakes.work.add(Key::of(&*run), Priority::Create);
             }

@@ -83,6 +83,9 @@ pub(super) trait Reconciler: Send + Sync + 'static {
     /// How the object stands after a fault. Pure.
     fn failed(&self, object: &Self::Object, fault: &Fault) -> Option<Standing<Self::Status>>;
 
+    /// A new status is stored and on the shelf; this is how the object was before.
+    fn stored(&self, _before: &Self::Object) {}
+
     /// Objects that a sweep looks at, besides those on the shelf.
     fn strays(&self) -> Vec<Key> {
         Vec::new()
@@ -135,6 +138,7 @@ async fn store<R: Reconciler>(
     let mut written = context.write_status(object, next).await?;
     shelves::prune(&mut written);
     reconciler.shelf().learn(written);
+    reconciler.stored(object);
     context.tell(object, &standing.notices);
     context.metrics.count(&standing.facts);
     Ok(true)

@@ -1,5 +1,6 @@
 //! The reconcilers as a process, against the real API server with its real Job, TTL and garbage-collection controllers.
 
+mod admission;
 mod crash;
 mod custody;
 mod idle;

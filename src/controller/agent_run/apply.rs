@@ -57,7 +57,7 @@ impl AgentRuns {
                 shelves.pods.unlearn(&Key::of(&**pod));
                 Ok(true)
             }
-            Action::Hold | Action::LetGo | Action::Expire => match &seen.run {
+            Action::Hold | Action::LetGo | Action::Expire | Action::Admit => match &seen.run {
                 Some(run) => self.change_run(run, action).await,
                 None => Ok(false),
             },
@@ -68,6 +68,7 @@ impl AgentRuns {
         let context = &self.context;
         let runs = &self.shelves.runs;
         match action {
+            Action::Admit => return self.admit(run),
             Action::Hold => {
                 let changes = with(&**run, finalizer::RUNTIME_CLEANUP);
                 let held = context.change("hold the run", &**run, changes).await?;

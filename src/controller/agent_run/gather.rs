@@ -1,5 +1,6 @@
 //! Reads what a plan about a run needs: copies where they will do, the API server where a verdict depends on it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,6 +10,7 @@ use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt};
 
 use super::AgentRuns;
+use super::admission::Decision;
 use super::plan::{Observed, Sight, is_held, is_of};
 use super::status::phase;
 use super::turn::{self, Stage, Turn, job_ref};
@@ -44,6 +46,7 @@ impl AgentRuns {
             pods: Vec::new(),
             other_jobs: Vec::new(),
             other_pods: Vec::new(),
+            admission: Decision::Admit,
             found: None,
             namespace_terminating: false,
             stray_jobs: held(other_jobs, finalizer::OUTCOME),
@@ -55,6 +58,9 @@ impl AgentRuns {
         let stage = turn::stage(&run);
         seen.job = self.sight(&run, stage, &own_jobs).await?;
         if !phase(&run).is_terminal() {
+            if !turn::has_begun(&run) {
+                seen.admission = self.consider(&run, now);
+            }
             if is_in_doubt(&run, &seen.job) {
                 own_pods = self.list_pods(&run).await?;
                 seen.namespace_terminating = self.is_namespace_terminating(&run).await;
@@ -200,11 +206,17 @@ impl AgentRuns {
             .flatten()
             .map(|name| name.trim())
             .collect();
-        let mut config_maps = Vec::new();
+        let mut absent_config_maps = Vec::new();
+        let mut text = None;
         if let Prompt::Stored(stored) = prompt(run, agent.as_deref()) {
             match stored.kind {
                 SystemPromptKind::Secret => secrets.push(&stored.name),
-                SystemPromptKind::ConfigMap => config_maps.push(stored.name.as_str()),
+                SystemPromptKind::ConfigMap => {
+                    match self.read_config_map(&namespace, &stored.name).await? {
+                        Some(entries) => text = entry(entries, &stored.key),
+                        None => absent_config_maps.push(stored.name.clone()),
+                    }
+                }
             }
         }
         // A blank name is for the rules to refuse, not for the API server.
@@ -213,12 +225,27 @@ impl AgentRuns {
         secrets.dedup();
         Ok(Found {
             absent_secrets: self.absent::<Secret>(&namespace, &secrets).await?,
-            absent_config_maps: self.absent::<ConfigMap>(&namespace, &config_maps).await?,
+            absent_config_maps,
+            prompt: text,
             agent,
             provider,
             implementations: implementations.collect(),
             memory,
         })
+    }
+
+    /// What is in a ConfigMap, if it is there.
+    async fn read_config_map(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, Fault> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let what = "look up what the run refers to";
+        let found: Option<ConfigMap> = self.context.look_up(what, namespace, name).await?;
+        Ok(found.map(|found| found.data.unwrap_or_default()))
     }
 
     /// Those of the names that lead nowhere. Asks for metadata only, so that no secret is ever read.
@@ -237,6 +264,11 @@ impl AgentRuns {
         }
         Ok(absent)
     }
+}
+
+/// A text in a ConfigMap; a blank one is none.
+fn entry(mut entries: BTreeMap<String, String>, key: &str) -> Option<String> {
+    entries.remove(key).filter(|text| !text.trim().is_empty())
 }
 
 /// Whether an object was made for the run with this uid.

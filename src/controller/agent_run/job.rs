@@ -29,6 +29,8 @@ use crate::api::names::LabelValue;
 pub(super) struct Made {
     pub(super) config_maps: Vec<ConfigMap>,
     pub(super) job: Job,
+    /// The system prompt, as far as it may be read.
+    pub(super) prompt: Option<String>,
 }
 
 /// The objects that carry out the work.
@@ -77,6 +79,7 @@ pub(super) fn make(work: &Work<'_>, runner: &Runner) -> Result<Made, String> {
     Ok(Made {
         config_maps: config_maps.collect(),
         job,
+        prompt: work.prompt_text.clone(),
     })
 }
 

@@ -19,6 +19,7 @@ use kube::{Resource, ResourceExt};
 
 pub(super) use settle::is_of;
 
+use super::admission::Decision;
 use super::settings::Settings;
 use super::status;
 use super::turn::{self, Stage, Turn};
@@ -43,6 +44,8 @@ pub(crate) struct Observed {
     pub(super) other_jobs: Vec<Arc<Job>>,
     /// Their pods.
     pub(super) other_pods: Vec<Arc<Pod>>,
+    /// Whether it may begin, if it has not.
+    pub(super) admission: Decision,
     /// What it refers to; looked up only when a Job is to be made.
     pub(super) found: Option<Found>,
     /// Whether the namespace is being deleted; looked up only when its Job is missing.
@@ -72,6 +75,8 @@ pub(super) enum Sight {
 /// What can be done about a run besides writing its status.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
+    /// Give the run its slot.
+    Admit,
     /// Put our finalizer on the run, so that what it runs is stopped before it goes.
     Hold,
     /// Take it away: nothing is left to be stopped.
@@ -129,6 +134,9 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
     if run.spec.cancel == Some(true) {
         let message = "stopped because spec.cancel is set";
         return store(status::cancelled(run, message, seen.now));
+    }
+    if settings.immutable && turn::has_begun(run) && status::is_changed(run) {
+        return store(status::changed(run, seen.now));
     }
     let earlier = settle::release_earlier(seen, run, stage, settings);
     if !earlier.is_empty() {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::admission::Limits;
 use crate::api::contract::env;
 use crate::api::policy::Defaults;
 use crate::api::schema::FreeObject;
@@ -16,10 +17,14 @@ pub(crate) struct Settings {
     pub(crate) grace: Duration,
     /// How long a run is kept after its end; zero for ever.
     pub(crate) retention: Duration,
+    /// Whether a run fails whose spec is changed after it has begun, or only warns.
+    pub(crate) immutable: bool,
     /// How long Jobs are kept.
     pub(crate) keep: Keep,
     /// What pods get.
     pub(crate) runner: Runner,
+    /// How many runs there may be.
+    pub(crate) limits: Limits,
 }
 
 /// How long Jobs are kept once their outcome is stored; zero for as long as their run.
@@ -76,13 +81,23 @@ impl config::Settings for Settings {
             )
             .or("2592000"),
         );
+        let immutable = reader.value(
+            Setting::new(
+                env::IMMUTABILITY_ENFORCED,
+                "A run fails whose spec is changed after it has begun; else it only warns",
+            )
+            .or("true"),
+        );
         let keep = Keep::read(reader);
         let runner = Runner::read(reader);
+        let limits = Limits::read(reader);
         Ok(Self {
             grace: grace?,
             retention: retention?,
+            immutable: immutable?,
             keep: keep?,
             runner: runner?,
+            limits: limits?,
         })
     }
 }

@@ -9,7 +9,7 @@ mod missing;
 mod steps;
 mod verdict;
 
-pub(super) use end::{cancelled, not_submitted, ratified, refused, unfit};
+pub(super) use end::{cancelled, changed, duplicate, not_submitted, ratified, refused, unfit};
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
 
@@ -18,10 +18,13 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use super::admission::is_capacity;
 use super::turn::{self, Turn, job_ref};
+use crate::api::cause;
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
 };
+use crate::api::hash::{spec_hash, text_hash};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::api::kinds::shared::JobRef;
@@ -85,7 +88,12 @@ impl RunStanding {
 }
 
 /// The name of the Job is kept before the Job is made, so that it can be found again after a crash.
-pub(super) fn reserved(run: &AgentRun, turn: Turn, now: Timestamp) -> RunStanding {
+pub(super) fn reserved(
+    run: &AgentRun,
+    turn: Turn,
+    prompt: Option<&str>,
+    now: Timestamp,
+) -> RunStanding {
     let phase = phase(run);
     let reason = match phase {
         Phase::Running => Lifecycle::Running,
@@ -93,6 +101,8 @@ pub(super) fn reserved(run: &AgentRun, turn: Turn, now: Timestamp) -> RunStandin
     };
     let message = format!("the Job{} is about to be made", of_step(run, turn));
     let mut next = standing(run, phase, reason, message);
+    let hash = prompt.map(text_hash);
+    next.status.system_prompt_hash = next.status.system_prompt_hash.or(hash);
     let job = JobRef {
         name: Some(turn.job(run)),
         namespace: run.namespace(),
@@ -149,7 +159,17 @@ pub(super) fn running(run: &AgentRun, turn: Turn, job: &Job) -> RunStanding {
             "",
         ));
     }
-    warn_of_ttl(run, next, ttl)
+    next.status
+        .spec_hash
+        .get_or_insert_with(|| spec_hash(&run.spec));
+    warn(run, next, ttl_warning(ttl).or_else(|| change_warning(run)))
+}
+
+/// Something that people should know.
+struct Warning {
+    reason: Reason,
+    event: events::Reason,
+    note: String,
 }
 
 /// What the runtime made, in the form that older tools read.
@@ -165,24 +185,57 @@ fn runtime_ref(run: &AgentRun, turn: Turn, job: &Job) -> Value {
     made
 }
 
-/// Someone else put a time to live on the Job: it is held all the same, but people should know.
-fn warn_of_ttl(run: &AgentRun, mut next: RunStanding, ttl: Option<i32>) -> RunStanding {
-    let Some(ttl) = ttl else {
+/// Someone else put a time to live on the Job: it is held all the same.
+fn ttl_warning(ttl: Option<i32>) -> Option<Warning> {
+    let ttl = ttl?;
+    Some(Warning {
+        reason: Lifecycle::JobTtlInjected.into(),
+        event: events::Reason::JobTtlInjected,
+        note: format!(
+            "someone put a time to live of {ttl} s on the Job; it is held until its outcome is stored"
+        ),
+    })
+}
+
+/// The spec was changed where that only warns: what is being done is what it said before.
+fn change_warning(run: &AgentRun) -> Option<Warning> {
+    is_changed(run).then(|| Warning {
+        reason: cause::Reason::SpecImmutableViolation.into(),
+        event: events::Reason::SpecImmutableViolation,
+        note: CHANGED.to_owned(),
+    })
+}
+
+const CHANGED: &str = "the spec was changed after the run had begun; make a new run instead";
+
+/// Whether the spec says something else than when the run began.
+pub(super) fn is_changed(run: &AgentRun) -> bool {
+    let stored = run
+        .status
+        .as_ref()
+        .and_then(|status| status.spec_hash.as_ref());
+    stored.is_some_and(|stored| *stored != spec_hash(&run.spec))
+}
+
+/// Warns, once, or takes back a warning of an earlier pass.
+fn warn(run: &AgentRun, mut next: RunStanding, warning: Option<Warning>) -> RunStanding {
+    let Some(Warning {
+        reason,
+        event,
+        note,
+    }) = warning
+    else {
         return without_warning(run, next);
     };
-    let note = format!(
-        "someone put a time to live of {ttl} s on the Job; it is held until its outcome is stored"
-    );
-    if !has_warning(run, Lifecycle::JobTtlInjected) {
-        next = next.tell(events::Reason::JobTtlInjected, note.clone());
+    if !has_warning(run, reason) {
+        next = next.tell(event, note.clone());
     }
-    let warning = Observation::new(
+    next.observed.push(Observation::new(
         ConditionType::Warning,
         ConditionStatus::True,
-        Lifecycle::JobTtlInjected,
+        reason,
         note,
-    );
-    next.observed.push(warning);
+    ));
     next
 }
 
@@ -210,21 +263,36 @@ fn holds(run: &AgentRun, type_: ConditionType) -> bool {
     condition(run, type_).is_some_and(|condition| condition.status == "True")
 }
 
-fn has_warning(run: &AgentRun, reason: Lifecycle) -> bool {
+fn has_warning(run: &AgentRun, reason: Reason) -> bool {
     condition(run, ConditionType::Warning).is_some_and(|warning| {
         warning.status == "True" && warning.reason.as_deref() == Some(reason.as_str())
     })
 }
 
-/// Since when the run is held back, if it is.
-pub(super) fn blocked_since(run: &AgentRun) -> Option<Timestamp> {
+/// Why the run is held back, if it is.
+pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
     let blocked = condition(run, ConditionType::Blocked)?;
-    (blocked.status == "True").then_some(blocked.last_transition_time)?
+    (blocked.status == "True").then_some(blocked.reason.as_deref())?
 }
 
-/// Something is not there yet.
+/// Whether something went wrong with it last, so that it is tried again.
+pub(super) fn is_troubled(run: &AgentRun) -> bool {
+    holds(run, ConditionType::Warning)
+}
+
+/// Since when the run waits for something that it refers to, if it does. The condition may have held for longer, because
+/// of a limit, so the last word about it counts.
+pub(super) fn missing_since(run: &AgentRun) -> Option<Timestamp> {
+    blocked_reason(run).filter(|reason| !is_capacity(reason))?;
+    let updated = run.status.as_ref()?.updated_at;
+    updated.or_else(|| condition(run, ConditionType::Blocked)?.last_transition_time)
+}
+
+/// Something is not there yet, or a limit is reached.
 pub(super) fn waiting(run: &AgentRun, reason: Lifecycle, message: &str) -> RunStanding {
-    let event = if reason == Lifecycle::SecretNotFound {
+    let event = if is_capacity(reason.as_str()) {
+        events::Reason::Blocked
+    } else if reason == Lifecycle::SecretNotFound {
         events::Reason::MissingSecret
     } else if reason == Lifecycle::JobNameConflict {
         events::Reason::JobNameConflict

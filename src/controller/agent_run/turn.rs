@@ -189,6 +189,20 @@ pub(super) fn stage(run: &AgentRun) -> Stage {
     }
 }
 
+/// Whether the first Job of the run was reserved.
+pub(super) fn has_begun(run: &AgentRun) -> bool {
+    match stage(run) {
+        Stage::Before {
+            turn: Turn::Whole, ..
+        } => false,
+        Stage::Before {
+            turn: Turn::Step(next),
+            ..
+        } => next != Try::first(0),
+        Stage::Under(_) | Stage::Over => true,
+    }
+}
+
 /// The Job that the status names as the one that is made now, or at work.
 pub(super) fn job_ref(run: &AgentRun) -> Option<&JobRef> {
     match stage(run) {

@@ -12,7 +12,7 @@ use super::turn::{self, Turn};
 use crate::api::condition::Lifecycle;
 use crate::api::kinds::agents::agent_run::{ContractStatus, WorkflowStep};
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
-use crate::api::kinds::shared::{SystemPromptRef, Workload};
+use crate::api::kinds::shared::{SystemPromptKind, SystemPromptRef, Workload};
 use crate::api::kinds::{Agent, AgentProvider, AgentRun, ImplementationSpec, Memory};
 
 /// The objects that a run refers to, as far as they are there.
@@ -23,6 +23,8 @@ pub(super) struct Found {
     /// Implementations by name, also those of steps.
     pub(super) implementations: BTreeMap<String, Arc<ImplementationSpec>>,
     pub(super) memory: Option<Arc<Memory>>,
+    /// Text of a system prompt that is in a ConfigMap.
+    pub(super) prompt: Option<String>,
     /// Secrets that are not there.
     pub(super) absent_secrets: Vec<String>,
     /// ConfigMaps that are not there.
@@ -41,6 +43,8 @@ pub(super) struct Work<'a> {
     pub(super) implementation: &'a ImplementationFields,
     pub(super) memory: Option<&'a Memory>,
     pub(super) prompt: Prompt<'a>,
+    /// Its text; none if it is in a Secret, which nobody reads.
+    pub(super) prompt_text: Option<String>,
     pub(super) workload: Option<&'a Workload>,
     pub(super) image: &'a str,
     /// Parameters as they were given.
@@ -157,6 +161,11 @@ pub(super) fn resolve<'a>(
     parameters.extend(added.unwrap_or_default());
     let metadata = metadata::of(Some(&parameters), implementation);
     metadata::check(implementation, &metadata)?;
+    let prompt = prompt(run, Some(agent));
+    let prompt_text = match prompt {
+        Prompt::Text(text) => Some(text.to_owned()),
+        Prompt::None | Prompt::Stored(_) => found.prompt.clone(),
+    };
     Ok(Work {
         run,
         turn,
@@ -165,7 +174,8 @@ pub(super) fn resolve<'a>(
         provider,
         implementation,
         memory: found.memory.as_deref(),
-        prompt: prompt(run, Some(agent)),
+        prompt,
+        prompt_text,
         workload,
         image,
         parameters,
@@ -204,6 +214,14 @@ fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(L
     }
     for name in &found.absent_config_maps {
         note(Lifecycle::ConfigMapNotFound, "ConfigMap", name);
+    }
+    if let Prompt::Stored(stored) = prompt(run, found.agent.as_deref())
+        && stored.kind == SystemPromptKind::ConfigMap
+        && found.absent_config_maps.is_empty()
+        && found.prompt.is_none()
+    {
+        let entry = format!("entry {} of ConfigMap {}", stored.key, stored.name);
+        missing.push((Lifecycle::ConfigMapKeyMissing, entry));
     }
     missing
 }

@@ -134,6 +134,16 @@ impl<K: Kept> Shelf<K> {
             .collect()
     }
 
+    /// What is made of each object, of all namespaces.
+    pub(crate) fn select<T>(&self, make: impl Fn(&K) -> Option<T>) -> Vec<T> {
+        let contents = self.read();
+        contents
+            .objects
+            .values()
+            .filter_map(|object| make(object))
+            .collect()
+    }
+
     /// What the objects belong to.
     pub(crate) fn owners(&self) -> Vec<Key> {
         self.read().owned.keys().cloned().collect()

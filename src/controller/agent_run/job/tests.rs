@@ -36,7 +36,9 @@ fn made_for(turn: Turn, run: Value, provider: Value, agent: Value, runner: &Runn
         ..Found::default()
     };
     let work = resolve(&run, turn, &found, runner).unwrap();
-    let Made { config_maps, job } = make(&work, runner).unwrap();
+    let Made {
+        config_maps, job, ..
+    } = make(&work, runner).unwrap();
     json!({"configMaps": config_maps, "job": job})
 }
 

@@ -13,6 +13,7 @@ use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::RuntimeType;
 use crate::api::validate::validate;
+use crate::controller::agent_run::admission::Decision;
 use crate::controller::agent_run::job::{self, Made};
 use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::status;
@@ -54,11 +55,34 @@ pub(super) fn begin(
         Ok(made) => made,
         Err(lack) => return wait(seen, run, settings, &lack),
     };
+    match &seen.admission {
+        Decision::Admit => {}
+        Decision::Duplicate { reason, of } => {
+            return store(status::duplicate(run, *reason, of, seen.now));
+        }
+        Decision::Wait(refusal) => {
+            let waiting = status::waiting(run, refusal.reason, &refusal.message);
+            return Plan {
+                steps: vec![Step::status(waiting)],
+                next: refusal.until.map_or(Next::Wait, Next::At),
+            };
+        }
+    }
     if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
         return Plan::steps(vec![Step::Do(Action::Hold)]);
     }
     if turn::job_ref(run).is_none() {
-        return store(status::reserved(run, turn, seen.now));
+        let mut steps = Vec::new();
+        if !turn::has_begun(run) {
+            steps.push(Step::Do(Action::Admit));
+        }
+        steps.push(Step::status(status::reserved(
+            run,
+            turn,
+            made.prompt.as_deref(),
+            seen.now,
+        )));
+        return Plan::steps(steps);
     }
     let mut steps = Vec::new();
     for config_map in made.config_maps {
@@ -120,7 +144,7 @@ pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &
     let Lack::Waits { reason, message } = lack else {
         return store(status::unfit(run, lack, seen.now));
     };
-    let since = status::blocked_since(run).unwrap_or(seen.now);
+    let since = status::missing_since(run).unwrap_or(seen.now);
     let over = match settings.grace.is_zero() {
         true => None,
         false => since.checked_add(settings.grace).ok(),
@@ -131,7 +155,10 @@ pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &
     // Nobody tells us when these change: we may not watch Secrets, nor Jobs of others.
     let is_unwatched = matches!(
         reason,
-        Lifecycle::SecretNotFound | Lifecycle::ConfigMapNotFound | Lifecycle::JobNameConflict
+        Lifecycle::SecretNotFound
+            | Lifecycle::ConfigMapNotFound
+            | Lifecycle::ConfigMapKeyMissing
+            | Lifecycle::JobNameConflict
     );
     let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
     Plan {

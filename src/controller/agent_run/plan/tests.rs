@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::controller::agent_run::admission::{Limits, Refusal};
 use crate::controller::agent_run::settings::{Keep, Runner};
 
 const NOW: &str = "2026-01-01T12:00:00Z";
@@ -19,12 +20,14 @@ fn settings() -> Settings {
     Settings {
         grace: Duration::from_secs(600),
         retention: Duration::from_secs(3600),
+        immutable: true,
         keep: Keep {
             succeeded: Duration::from_secs(600),
             failed: Duration::from_secs(7200),
             logs: Duration::ZERO,
         },
         runner: Runner::default(),
+        limits: Limits::default(),
     }
 }
 
@@ -131,6 +134,7 @@ fn seen(run: Arc<AgentRun>, job: Sight) -> Observed {
         pods: Vec::new(),
         other_jobs: Vec::new(),
         other_pods: Vec::new(),
+        admission: Decision::Admit,
         found: Some(found()),
         namespace_terminating: false,
         stray_jobs: Vec::new(),
@@ -141,6 +145,7 @@ fn seen(run: Arc<AgentRun>, job: Sight) -> Observed {
 /// A plan in few words.
 fn said(plan: &RunPlan) -> Vec<String> {
     let step = |step: &Step<Action, AgentRunStatus>| match step {
+        Step::Do(Action::Admit) => "admit".to_owned(),
         Step::Do(Action::Hold) => "hold".to_owned(),
         Step::Do(Action::LetGo) => "let go".to_owned(),
         Step::Do(Action::MakeConfigMap(made)) => format!("make {}", made.name_any()),
@@ -188,7 +193,7 @@ fn a_run_goes_from_nothing_to_a_job_step_by_step() {
         (
             "then the name of its Job is kept",
             seen(new(), Sight::Absent),
-            &["Pending Pending: the Job is about to be made []"],
+            &["admit", "Pending Pending: the Job is about to be made []"],
         ),
         (
             "then the Job is made, after what it reads",
@@ -278,6 +283,156 @@ fn what_is_missing_is_waited_for_and_not_for_ever() {
     };
     let waiting = plan(&nothing(blocked("2020-01-01T00:00:00Z")), &patient);
     assert_eq!(waiting.next, Next::Wait, "zero waits for ever");
+}
+
+#[test]
+fn a_run_begins_when_it_may() {
+    let with = |admission: Decision, run| Observed {
+        admission,
+        ..seen(run, Sight::Absent)
+    };
+    let until: Timestamp = "2026-01-01T12:01:00Z".parse().unwrap();
+    let wait = || {
+        Decision::Wait(Refusal {
+            reason: Lifecycle::RateLimit,
+            message: "2 runs began within 60 s, which is the limit".to_owned(),
+            until: Some(until),
+        })
+    };
+    let duplicate = Decision::Duplicate {
+        reason: Lifecycle::IdempotencyKeyInUse,
+        of: "first".to_owned(),
+    };
+    let unheld = || run(json!({"finalizers": []}), json!({}), json!({}));
+    let wrong = run(json!({}), json!({"secrets": [""]}), json!({}));
+    check(vec![
+        (
+            "a limit holds it back",
+            with(wait(), unheld()),
+            &["Pending RateLimit: 2 runs began within 60 s, which is the limit [Blocked]"],
+        ),
+        (
+            "another run has its key",
+            with(duplicate, unheld()),
+            &["Failed IdempotencyKeyInUse: run first with this key is under way [Duplicate]"],
+        ),
+        (
+            "what is wrong does not wait",
+            with(wait(), wrong),
+            &["Failed Required: spec.secrets[0]: is blank; give a name [InvalidSpec]"],
+        ),
+    ]);
+    let waiting = plan(&with(wait(), new()), &settings());
+    assert_eq!(waiting.next, Next::At(until));
+}
+
+#[test]
+fn what_a_run_does_cannot_change_once_it_has_begun() {
+    let begun = |hash: &str| {
+        let mut status = bound();
+        status["specHash"] = json!(hash);
+        run(json!({}), json!({}), status)
+    };
+    let own = crate::api::hash::spec_hash(&new().spec);
+    let violation = "the spec was changed after the run had begun; make a new run instead";
+    let failed = format!("Failed SpecImmutableViolation: {violation} [SpecImmutableViolation]");
+    check(vec![
+        (
+            "as it was",
+            seen(begun(&own), active()),
+            &["Running Running: Job r-job does the work []"],
+        ),
+        ("changed", seen(begun("other"), active()), &[&failed]),
+        (
+            "changed, but the Job has ended",
+            seen(
+                begun("other"),
+                job(json!({}), condition("Complete", "Completed")),
+            ),
+            &["Succeeded Completed: the Job completed [Succeeded]"],
+        ),
+    ]);
+    let lenient = Settings {
+        immutable: false,
+        ..settings()
+    };
+    let warned = plan(&seen(begun("other"), active()), &lenient);
+    assert_eq!(
+        said(&warned),
+        ["Running Running: Job r-job does the work [SpecImmutableViolation]"]
+    );
+    let [Step::Status(next)] = warned.steps.as_slice() else {
+        panic!("one status: {warned:?}");
+    };
+    assert!(
+        next.observed
+            .iter()
+            .any(|seen| seen.message == violation
+                && seen.reason.as_str() == "SpecImmutableViolation")
+    );
+    let first = plan(
+        &seen(run(json!({}), json!({}), reserved()), active()),
+        &settings(),
+    );
+    let [Step::Status(next)] = first.steps.as_slice() else {
+        panic!("one status: {first:?}");
+    };
+    assert_eq!(next.status.spec_hash.as_deref(), Some(own.as_str()));
+}
+
+#[test]
+fn the_hash_of_the_prompt_is_kept_as_far_as_it_may_be_read() {
+    let reference =
+        |kind: &str| json!({"systemPromptRef": {"kind": kind, "name": "p", "key": "k"}});
+    let hash_of = |spec: Value, prompt: Option<&str>| {
+        let with_prompt = Observed {
+            found: Some(Found {
+                prompt: prompt.map(str::to_owned),
+                ..found()
+            }),
+            ..seen(run(json!({}), spec, json!({})), Sight::Absent)
+        };
+        let plan = plan(&with_prompt, &settings());
+        let Some(Step::Status(next)) = plan.steps.last() else {
+            panic!("a status: {plan:?}");
+        };
+        next.status.system_prompt_hash.clone()
+    };
+    let kind = Some(crate::api::hash::text_hash("Be kind."));
+    assert_eq!(hash_of(json!({"systemPrompt": "Be kind."}), None), kind);
+    assert_eq!(hash_of(reference("ConfigMap"), Some("Be kind.")), kind);
+    assert_eq!(
+        hash_of(reference("Secret"), None),
+        None,
+        "no Secret is read"
+    );
+    assert_eq!(hash_of(json!({}), None), None);
+    check(vec![(
+        "the ConfigMap lacks the text",
+        seen(
+            run(json!({}), reference("ConfigMap"), json!({})),
+            Sight::Absent,
+        ),
+        &[
+            "Pending ConfigMapKeyMissing: entry k of ConfigMap p does not exist yet [ReferenceMissing]",
+        ],
+    )]);
+}
+
+#[test]
+fn the_grace_does_not_begin_while_a_limit_holds_a_run_back() {
+    let blocked = |reason: &str| {
+        let status = json!({"phase": "Pending", "updatedAt": "2026-01-01T11:59:00Z", "conditions": [
+            {"type": "Blocked", "status": "True", "reason": reason, "lastTransitionTime": "2026-01-01T10:00:00Z"}]});
+        let nothing = Observed {
+            found: Some(Found::default()),
+            ..seen(run(json!({}), json!({}), status), Sight::Absent)
+        };
+        plan(&nothing, &settings()).next
+    };
+    let at = |time: &str| Next::At(time.parse().unwrap());
+    assert_eq!(blocked("RateLimit"), at("2026-01-01T12:10:00Z"));
+    assert_eq!(blocked("MissingAgent"), at("2026-01-01T12:09:00Z"));
 }
 
 #[test]

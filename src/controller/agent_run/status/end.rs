@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{RunStanding, condition, phase, standing, steps};
+use super::{CHANGED, RunStanding, condition, phase, standing, steps};
 use crate::api::cause::{self, Cause};
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
@@ -58,6 +58,29 @@ pub(in crate::controller::agent_run) fn refused(
         next.observe(ConditionType::InvalidSpec, first.reason)
             .tell(events::Reason::InvalidSpec, message),
     )
+}
+
+/// The spec was changed after the run had begun.
+pub(in crate::controller::agent_run) fn changed(run: &AgentRun, now: Timestamp) -> RunStanding {
+    let reason = cause::Reason::SpecImmutableViolation;
+    ended(run, Phase::Failed, reason, CHANGED, now)
+        .tell(events::Reason::SpecImmutableViolation, CHANGED)
+}
+
+/// Another run has the idempotency key.
+pub(in crate::controller::agent_run) fn duplicate(
+    run: &AgentRun,
+    reason: Lifecycle,
+    of: &str,
+    now: Timestamp,
+) -> RunStanding {
+    let message = match reason {
+        Lifecycle::IdempotencyKeyCompleted => format!("run {of} with this key has ended"),
+        _ => format!("run {of} with this key is under way"),
+    };
+    ended(run, Phase::Failed, reason, message.clone(), now)
+        .observe(ConditionType::Duplicate, reason)
+        .tell(events::Reason::Duplicate, message)
 }
 
 /// The API server refused the Job for good.

@@ -88,7 +88,10 @@ fn steps_are_done_one_after_the_other() {
         (
             "the first Job is reserved",
             seen(fresh, Sight::Absent),
-            &["Pending Pending: the Job of step plan is about to be made []"],
+            &[
+                "admit",
+                "Pending Pending: the Job of step plan is about to be made []",
+            ],
         ),
         (
             "and made",
