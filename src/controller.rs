@@ -11,7 +11,9 @@ mod driver;
 mod lease;
 mod metrics;
 mod needs;
+mod plain;
 mod shelves;
+mod wiring;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -91,13 +93,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         metrics,
         leadership,
     });
-    reconcile_runs(
-        &mut program,
-        &context,
-        &namespaces,
-        runs,
-        Pace { workers, sweep },
-    );
+    wiring::start(&mut program, context, &namespaces, runs, Pace { workers, sweep });
     program.tasks.support("lease", |shutdown| {
         elector.run(shutdown).map_err(Into::into)
     });
@@ -147,114 +143,4 @@ fn tell(
         Ok(())
     });
     emitter
-}
-
-/// The reconciler of runs, with the copies that it reads and the task that works.
-fn reconcile_runs(
-    program: &mut Program,
-    context: &Arc<Context>,
-    namespaces: &Namespaces,
-    settings: agent_run::Settings,
-    pace: Pace,
-) {
-    let shelves = Arc::new(Shelves::default());
-    let work = Work::default();
-    let runs = Arc::new(AgentRuns::new(
-        Arc::clone(context),
-        Arc::clone(&shelves),
-        settings,
-    ));
-    let wakes = Wakes::new(Arc::clone(&runs), work.clone());
-    let health = Arc::new(Health::new(program.readiness.gate("caches")));
-    let mut follow = Follow {
-        context: Arc::clone(context),
-        scopes: namespaces.scopes(),
-        health: Arc::clone(&health),
-        feeds: Vec::new(),
-    };
-    let made = Some(label::AGENT_RUN);
-    follow.add(&shelves.runs, None, agent_run::prune_run, &wakes.on_run());
-    follow.add(&shelves.jobs, made, agent_run::prune_job, &wakes.on_job());
-    follow.add(&shelves.pods, made, agent_run::prune_pod, &wakes.on_pod());
-    follow.add(&shelves.agents, None, shelves::prune, &wakes.on_reference());
-    follow.add(
-        &shelves.providers,
-        None,
-        shelves::prune,
-        &wakes.on_reference(),
-    );
-    follow.add(
-        &shelves.implementations,
-        None,
-        shelves::prune,
-        &wakes.on_reference(),
-    );
-    follow.add(
-        &shelves.memories,
-        None,
-        shelves::prune,
-        &wakes.on_reference(),
-    );
-    let feeds = follow.feeds;
-    let watched = Arc::clone(&health);
-    program.tasks.support("caches", |shutdown| async move {
-        tokio::select! {
-            _ = shutdown.started() => {}
-            _ = join_all(feeds) => {}
-            () = check(&watched) => {}
-        }
-        Ok(())
-    });
-    let context = Arc::clone(context);
-    program.tasks.work("runs", |shutdown| async move {
-        tokio::select! {
-            _ = shutdown.started() => return Ok(()),
-            () = health.all_listed() => {}
-        }
-        driver::run(runs, context, work, pace, shutdown).await;
-        Ok(())
-    });
-}
-
-/// Brings the gate up to date from time to time: a watch that stays broken says nothing more.
-async fn check(health: &Health) {
-    loop {
-        sleep(HEALTH_CHECK).await;
-        health.show(Instant::now());
-    }
-}
-
-/// The watches that will run.
-struct Follow {
-    context: Arc<Context>,
-    scopes: Vec<Scope>,
-    health: Arc<Health>,
-    feeds: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
-
-impl Follow {
-    /// Follows a kind in every scope.
-    fn add<K>(
-        &mut self,
-        shelf: &Arc<Shelf<K>>,
-        label: Option<&'static str>,
-        prune: fn(&mut K),
-        told: &Told<K>,
-    ) where
-        K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
-    {
-        for scope in &self.scopes {
-            let feed = Feed {
-                client: self.context.client.clone(),
-                scope: scope.clone(),
-                label,
-                prune,
-                shelf: Arc::clone(shelf),
-                told: Arc::clone(told),
-            };
-            feed.expect(&self.health);
-            let run = feed.run(Arc::clone(&self.health), self.context.metrics.clone());
-            self.feeds.push(Box::pin(run));
-        }
-    }
 }

@@ -19,7 +19,7 @@ pub struct Need {
     /// Version of the group.
     pub version: &'static str,
     /// The resource, with its subresource behind a slash if one is meant.
-    pub resource: &'static str,
+    pub resource: String,
     /// What is done with it.
     pub verbs: &'static [&'static str],
     /// Where.
@@ -90,7 +90,7 @@ async fn look(client: &Client, need: &Need) -> kube::Result<Vec<String>> {
     } = need;
     if !is_served(client, need).await? {
         let what = match group.is_empty() {
-            true => (*resource).to_owned(),
+            true => resource.clone(),
             false => format!("{resource}.{group}"),
         };
         return Ok(vec![format!(
@@ -107,7 +107,7 @@ async fn look(client: &Client, need: &Need) -> kube::Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let what = match group.is_empty() {
-        true => (*resource).to_owned(),
+        true => resource.clone(),
         false => format!("{resource}.{group}"),
     };
     let verbs = lacking.join(", ");
@@ -139,7 +139,7 @@ async fn is_served(client: &Client, need: &Need) -> kube::Result<bool> {
 async fn may(client: &Client, need: &Need, verb: &str) -> kube::Result<bool> {
     let (resource, subresource) = match need.resource.split_once('/') {
         Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-        None => (need.resource, None),
+        None => (need.resource.as_str(), None),
     };
     let namespace = match &need.scope {
         Scope::Cluster => None,

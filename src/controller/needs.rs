@@ -6,12 +6,16 @@ use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
 use crate::cluster::{Namespaces, Need, Scope};
 
-/// Kinds that are read.
-const READ: [Kind; 4] = [
+/// Kinds that are read, and of which the status is written.
+const KEPT: [Kind; 8] = [
     Kind::Agent,
     Kind::AgentProvider,
     Kind::ImplementationSpec,
-    Kind::Memory,
+    Kind::Tool,
+    Kind::Signal,
+    Kind::SecretBinding,
+    Kind::ApprovalPolicy,
+    Kind::Budget,
 ];
 
 /// Everything that is needed, for all scopes.
@@ -24,7 +28,7 @@ pub(super) fn all(namespaces: &Namespaces, lease: Option<&str>) -> Vec<Need> {
         needs.push(Need {
             group: "coordination.k8s.io",
             version: "v1",
-            resource: "leases",
+            resource: "leases".to_owned(),
             verbs: &["get", "list", "watch", "create", "update"],
             scope: Scope::Namespace(namespace.to_owned()),
         });
@@ -33,31 +37,33 @@ pub(super) fn all(namespaces: &Namespaces, lease: Option<&str>) -> Vec<Need> {
 }
 
 fn in_scope(scope: &Scope) -> Vec<Need> {
-    let ours = |kind: Kind, resource, verbs| Need {
+    let ours = |kind: Kind, part: &str, verbs| Need {
         group: kind.group(),
         version: VERSION,
-        resource,
+        resource: format!("{}{part}", kind.plural()),
         verbs,
         scope: scope.clone(),
     };
-    let others = |group, resource, verbs| Need {
+    let others = |group, resource: &str, verbs| Need {
         group,
         version: "v1",
-        resource,
+        resource: resource.to_owned(),
         verbs,
         scope: scope.clone(),
     };
-    let mut needs: Vec<Need> = READ
-        .into_iter()
-        .map(|kind| ours(kind, kind.plural(), &["get", "list", "watch"]))
-        .collect();
+    const READ: &[&str] = &["get", "list", "watch"];
+    const WRITE: &[&str] = &["patch"];
+    const ALL: &[&str] = &["get", "list", "watch", "patch", "delete"];
+    let mut needs = vec![
+        ours(Kind::Memory, "", READ),
+        ours(Kind::AgentRun, "", ALL),
+        ours(Kind::AgentRun, "/status", WRITE),
+    ];
+    for kind in KEPT {
+        needs.push(ours(kind, "", READ));
+        needs.push(ours(kind, "/status", WRITE));
+    }
     needs.extend([
-        ours(
-            Kind::AgentRun,
-            "agentruns",
-            &["get", "list", "watch", "patch", "delete"],
-        ),
-        ours(Kind::AgentRun, "agentruns/status", &["patch"]),
         others(
             "batch",
             "jobs",

@@ -8,7 +8,12 @@ use kube::Resource;
 
 use super::agent_run;
 use super::cache::Shelf;
-use crate::api::kinds::{Agent, AgentProvider, AgentRun, ImplementationSpec, Memory};
+use super::cache::Key;
+use crate::api::kind::Kind;
+use crate::api::kinds::{
+    Agent, AgentProvider, AgentRun, ApprovalPolicy, Budget, ImplementationSpec, Memory,
+    SecretBinding, Signal, Tool,
+};
 
 /// Keeps a whole manifest beside the object that it was made into.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -21,6 +26,11 @@ pub(super) struct Shelves {
     pub(super) providers: Arc<Shelf<AgentProvider>>,
     pub(super) implementations: Arc<Shelf<ImplementationSpec>>,
     pub(super) memories: Arc<Shelf<Memory>>,
+    pub(super) tools: Arc<Shelf<Tool>>,
+    pub(super) signals: Arc<Shelf<Signal>>,
+    pub(super) bindings: Arc<Shelf<SecretBinding>>,
+    pub(super) approvals: Arc<Shelf<ApprovalPolicy>>,
+    pub(super) budgets: Arc<Shelf<Budget>>,
     pub(super) jobs: Arc<Shelf<Job>>,
     pub(super) pods: Arc<Shelf<Pod>>,
 }
@@ -33,8 +43,40 @@ impl Default for Shelves {
             providers: Default::default(),
             implementations: Default::default(),
             memories: Default::default(),
+            tools: Default::default(),
+            signals: Default::default(),
+            bindings: Default::default(),
+            approvals: Default::default(),
+            budgets: Default::default(),
             jobs: Shelf::with_owner(agent_run::owner).into(),
             pods: Shelf::with_owner(agent_run::owner).into(),
+        }
+    }
+}
+
+impl Shelves {
+    /// Whether an object is there; none if its kind is not followed.
+    pub(super) fn has(&self, kind: Kind, key: &Key) -> Option<bool> {
+        match kind {
+            Kind::Agent => Some(self.agents.get(key).is_some()),
+            Kind::AgentProvider => Some(self.providers.get(key).is_some()),
+            Kind::ImplementationSpec => Some(self.implementations.get(key).is_some()),
+            Kind::Memory => Some(self.memories.get(key).is_some()),
+            Kind::Tool => Some(self.tools.get(key).is_some()),
+            Kind::Signal => Some(self.signals.get(key).is_some()),
+            Kind::AgentRun
+            | Kind::ImplementationSource
+            | Kind::VersionControlProvider
+            | Kind::Orchestration
+            | Kind::OrchestrationRun
+            | Kind::ToolRun
+            | Kind::ApprovalPolicy
+            | Kind::Budget
+            | Kind::SecretBinding
+            | Kind::SignalDelivery
+            | Kind::Schedule
+            | Kind::Artifact
+            | Kind::Workspace => None,
         }
     }
 }

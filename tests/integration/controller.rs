@@ -6,5 +6,6 @@ mod lease;
 mod refuses;
 mod runs;
 mod scene;
+mod standing;
 mod stop;
 mod waits;
