@@ -39,7 +39,7 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@$(LAB) left-out --forget
 	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
 	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) '$(DENY)' & deny=$$!; \
-		trap 'kill -- -$$tools -$$deny 2>/dev/null || true' EXIT; \
+		trap 'kill -- -$$tools -$$deny $$tools $$deny 2>/dev/null || true' EXIT; \
 		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
 	@$(MAKE) deny
 	@echo '==> Running the tests'

@@ -1,10 +1,11 @@
-//! What every program that talks to the cluster needs: which namespaces are its own, a client that has been answered
-//! once, and a look at whether the cluster is fit for it.
+//! What every program that talks to the cluster needs: which namespaces are its own, what the operator gives to runs, a
+//! client that has been answered once, and a look at whether the cluster is fit for it.
 
 mod fitness;
 mod namespaces;
+mod run_defaults;
 
-pub use fitness::{Need, Obstacle, Unfit, examine};
+pub use fitness::{Need, Obstacle, Unfit, examine, may, not_allowed};
 pub use namespaces::{Namespaces, Scope};
 
 use std::time::Duration;

@@ -33,7 +33,7 @@ pub use args::{Args, Config};
 use crate::ADMIN_PATHS;
 use crate::api::contract::{label, reporter};
 use crate::cluster::{self, Namespaces, Obstacle, Scope, connect};
-use crate::events::{self, Emitter, Reporter};
+use crate::events::{self, Reporter};
 use crate::kit::program::{Error, Program};
 use crate::kit::telemetry::Identity;
 use agent_run::{AgentRuns, Wakes};
@@ -87,7 +87,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     );
     let reporter = Reporter::new(reporter::CONTROLLER, &instance);
     let context = Arc::new(Context {
-        emitter: tell(&mut program, client.clone(), events, reporter),
+        emitter: events::attach(&mut program, client.clone(), events, reporter),
         client,
         clock: Clock,
         metrics,
@@ -128,19 +128,4 @@ fn identity(instance: &str, pod: &OwnPod) -> String {
     format!("{instance}_{unique}")
 }
 
-/// The emitter of Events, and the task that writes them.
-fn tell(
-    program: &mut Program,
-    client: Client,
-    settings: events::Settings,
-    reporter: Reporter,
-) -> Emitter {
-    let config = events::Config::new(settings, reporter);
-    let metrics = events::Metrics::register(program.metrics());
-    let (emitter, writer) = events::new(client, config, metrics);
-    program.tasks.support("events", |shutdown| async move {
-        writer.run(shutdown.started()).await;
-        Ok(())
-    });
-    emitter
 }

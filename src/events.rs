@@ -25,6 +25,8 @@ pub use writer::Writer;
 use kube::Client;
 use tokio::sync::mpsc;
 
+use crate::kit::program::Program;
+
 /// How a program emits.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -49,6 +51,23 @@ impl Config {
             limits: Limits::new(per_minute),
         }
     }
+}
+
+/// The emitter of a program, with its metrics and the task that writes.
+pub fn attach(
+    program: &mut Program,
+    client: Client,
+    settings: Settings,
+    reporter: Reporter,
+) -> Emitter {
+    let config = Config::new(settings, reporter);
+    let metrics = Metrics::register(program.metrics());
+    let (emitter, writer) = new(client, config, metrics);
+    program.tasks.support("events", |shutdown| async move {
+        writer.run(shutdown.started()).await;
+        Ok(())
+    });
+    emitter
 }
 
 /// The handle to emit with, and the task that does the writing, which the caller must run.

@@ -1,5 +1,6 @@
 //! The look at the cluster before anything is done: whether the resources are there and may be used.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use futures::future::join_all;
@@ -30,6 +31,15 @@ pub struct Need {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
     problems: Vec<String>,
+}
+
+impl Unfit {
+    /// All that is missing, each once: a resource that is not installed is missing in every namespace. None if nothing is.
+    pub fn of(mut problems: Vec<String>) -> Option<Self> {
+        problems.sort_unstable();
+        problems.dedup();
+        (!problems.is_empty()).then_some(Self { problems })
+    }
 }
 
 impl fmt::Display for Unfit {
@@ -66,21 +76,44 @@ pub enum Obstacle {
 ///
 /// All that is missing, or that nobody answers.
 pub async fn examine(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
+    let silent = |error: kube::Error| Obstacle::Passing(error.to_string());
+    let served = served(client, needs).await.map_err(silent)?;
     let mut problems = Vec::new();
-    let looks = needs.iter().map(|need| look(client, need));
+    let looks = needs.iter().map(|need| look(client, need, &served));
     for found in join_all(looks).await {
-        problems.extend(found.map_err(|error| Obstacle::Passing(error.to_string()))?);
+        problems.extend(found.map_err(silent)?);
     }
-    // A resource that is not installed is missing in each namespace; once is enough.
-    problems.sort_unstable();
-    problems.dedup();
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(Obstacle::Lasting(Unfit { problems }))
+    Unfit::of(problems).map_or(Ok(()), |unfit| Err(Obstacle::Lasting(unfit)))
 }
 
-async fn look(client: &Client, need: &Need) -> kube::Result<Vec<String>> {
+/// Groups with their versions, and the resources that the API server has in each.
+type Served = HashMap<(&'static str, &'static str), HashSet<String>>;
+
+/// Asks discovery, once for each group.
+async fn served(client: &Client, needs: &[Need]) -> kube::Result<Served> {
+    let groups: HashSet<_> = needs
+        .iter()
+        .map(|need| (need.group, need.version))
+        .collect();
+    let asked = groups.into_iter().map(|(group, version)| async move {
+        let listed = match group {
+            "" => client.list_core_api_resources(version).await,
+            group => {
+                let version = format!("{group}/{version}");
+                client.list_api_group_resources(&version).await
+            }
+        };
+        let names = match listed {
+            Ok(list) => list.resources.into_iter().map(|known| known.name).collect(),
+            Err(kube::Error::Api(status)) if status.code == 404 => HashSet::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(((group, version), names))
+    });
+    join_all(asked).await.into_iter().collect()
+}
+
+async fn look(client: &Client, need: &Need, served: &Served) -> kube::Result<Option<String>> {
     let Need {
         group,
         version,
@@ -88,67 +121,54 @@ async fn look(client: &Client, need: &Need) -> kube::Result<Vec<String>> {
         verbs,
         scope,
     } = need;
-    if !is_served(client, need).await? {
-        let what = match group.is_empty() {
-            true => resource.clone(),
-            false => format!("{resource}.{group}"),
-        };
-        return Ok(vec![format!(
-            "{what} {version} is not served; apply the CRDs"
-        )]);
-    }
-    let mut lacking = Vec::new();
-    for verb in *verbs {
-        if !may(client, need, verb).await? {
-            lacking.push(*verb);
-        }
-    }
-    if lacking.is_empty() {
-        return Ok(Vec::new());
-    }
     let what = match group.is_empty() {
         true => resource.clone(),
         false => format!("{resource}.{group}"),
     };
+    let known = served.get(&(*group, *version));
+    if !known.is_some_and(|known| known.contains(resource.as_str())) {
+        let problem = format!("{what} {version} is not served; apply the CRDs");
+        return Ok(Some(problem));
+    }
+    let mut lacking = Vec::new();
+    for verb in *verbs {
+        if !may(client, group, resource, verb, scope).await? {
+            lacking.push(*verb);
+        }
+    }
     let verbs = lacking.join(", ");
-    Ok(vec![format!(
-        "no permission to {verbs} {what} {scope}; add it to the role of this program"
-    )])
+    Ok((!lacking.is_empty()).then(|| not_allowed(&verbs, &what, scope)))
 }
 
-/// Whether the API server has the resource, by discovery.
-async fn is_served(client: &Client, need: &Need) -> kube::Result<bool> {
-    let listed = match need.group {
-        "" => client.list_core_api_resources(need.version).await,
-        group => {
-            let version = format!("{group}/{}", need.version);
-            client.list_api_group_resources(&version).await
-        }
-    };
-    match listed {
-        Ok(list) => Ok(list
-            .resources
-            .iter()
-            .any(|known| known.name == need.resource)),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
-        Err(error) => Err(error),
-    }
+/// That a role lacks a right, and what to do about it.
+pub fn not_allowed(verbs: &str, what: &str, scope: &Scope) -> String {
+    format!("no permission to {verbs} {what} {scope}; add it to the role of this program")
 }
 
 /// Whether a call is allowed. Where the question itself is not, the call will tell.
-async fn may(client: &Client, need: &Need, verb: &str) -> kube::Result<bool> {
-    let (resource, subresource) = match need.resource.split_once('/') {
+///
+/// # Errors
+///
+/// When the API server does not answer.
+pub async fn may(
+    client: &Client,
+    group: &str,
+    resource: &str,
+    verb: &str,
+    scope: &Scope,
+) -> kube::Result<bool> {
+    let (resource, subresource) = match resource.split_once('/') {
         Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-        None => (need.resource.as_str(), None),
+        None => (resource, None),
     };
-    let namespace = match &need.scope {
+    let namespace = match scope {
         Scope::Cluster => None,
         Scope::Namespace(namespace) => Some(namespace.clone()),
     };
     let question = SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
-                group: Some(need.group.to_owned()),
+                group: Some(group.to_owned()),
                 resource: Some(resource.to_owned()),
                 subresource,
                 verb: Some(verb.to_owned()),
@@ -177,15 +197,18 @@ mod tests {
     fn all_that_is_missing_is_said_in_one_message() {
         let unfit = |problems: &[&str]| {
             let problems = problems.iter().map(|text| (*text).to_owned()).collect();
-            Unfit { problems }.to_string()
+            Unfit::of(problems).map(|unfit| unfit.to_string())
         };
         assert_eq!(
             unfit(&["no permission"]),
-            "the cluster is not fit for this program: no permission"
+            Some("the cluster is not fit for this program: no permission".to_owned())
         );
         assert_eq!(
             unfit(&["one", "two"]),
-            "the cluster is not fit for this program, 2 things are missing:\n  one\n  two"
+            Some(
+                "the cluster is not fit for this program, 2 things are missing:\n  one\n  two"
+                    .to_owned()
+            )
         );
     }
 }

@@ -179,14 +179,14 @@ impl Server {
         let mut crowd = Crowd::new(limits.connections);
         let mut next = None;
         let deadline = loop {
+            if next.is_some() && !crowd.has_room() {
+                crowd.make_room();
+            }
             if let Some(stream) = next.take_if(|_| crowd.has_room()) {
                 let (context, service) = (Arc::clone(&context), service.clone());
                 crowd.admit(|activity| async move {
                     connection::run(&context, stream, activity, service).await;
                 });
-            }
-            if next.is_some() {
-                crowd.make_room();
             }
             tokio::select! {
                 deadline = shutdown.started() => break deadline,

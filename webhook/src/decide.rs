@@ -87,17 +87,17 @@ fn conclude(
 ) {
     let InForce { active, candidate } = context.in_force;
     let found = judge(&active.policy);
-    let instead = candidate.as_ref();
-    let instead = instead.map(|candidate| differences(&found, &judge(&candidate.policy)));
+    let refuses = |finding: &Finding| context.stance.cap(finding.mode) == Mode::Enforce;
+    // Compared once per request: where it ends, or where nobody is asked after us.
+    let is_last = !subject.door.mutates() || decision.is_refusal() || found.iter().any(refuses);
+    if let Some(candidate) = candidate.as_ref().filter(|_| is_last) {
+        decision.differences = differences(&found, &judge(&candidate.policy));
+    }
     let capped = found.into_iter().map(|finding| Finding {
         mode: context.stance.cap(finding.mode),
         ..finding
     });
     decision.findings.extend(capped);
-    // Counted once per request: where it ends, or where nobody is asked after us.
-    if !subject.door.mutates() || decision.is_refusal() {
-        decision.differences = instead.unwrap_or_default();
-    }
 }
 
 /// Decides about a review that no rule is about: the configuration sends more than it should, which is no reason to

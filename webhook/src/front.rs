@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
 use agents::api::rung::Rung;
+use agents::cluster::connect;
 use agents::events::{self, Emitter, Regarding, Reporter};
 use agents::kit::config::Notes;
 use agents::kit::http::{HttpService, Limits, Server, Transport};
@@ -17,7 +17,6 @@ use futures::TryFutureExt;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::sync::broadcast;
-use tokio::time::timeout;
 
 use crate::actor::{self, Actors};
 use crate::args::{Args, Cluster, Config};
@@ -34,9 +33,6 @@ const IDENTITY: Identity = Identity {
     program: "agents-webhook",
     version: env!("CARGO_PKG_VERSION"),
 };
-
-/// Time for the first call to the API server.
-const FIRST_CALL: Duration = Duration::from_secs(10);
 
 /// Runs the webhook until it is told to end.
 pub async fn run(args: Args) -> Result<(), Error> {
@@ -136,7 +132,7 @@ fn tie(
     } = settings;
     let lookup = follow(program, client.clone(), &lookup);
     let reporter = Reporter::new(reporter::WEBHOOK, &instance);
-    let emitter = tell(program, client.clone(), events, reporter);
+    let emitter = events::attach(program, client.clone(), events, reporter);
     let own = own.regarding(&instance, client.default_namespace());
     let herald = Herald::new(emitter.clone(), own.clone());
     tell_of_certificate(program, source.notices(), emitter.clone(), own);
@@ -184,22 +180,6 @@ fn serve(
     });
 }
 
-/// A client of the API server, which answered it once: a webhook that cannot see its cluster must not look healthy.
-async fn connect() -> Result<Client, Error> {
-    let failed = |source| Error::Start {
-        what: "reach the API server",
-        source,
-    };
-    let client = Client::try_default()
-        .await
-        .map_err(|error| failed(error.into()))?;
-    match timeout(FIRST_CALL, client.apiserver_version()).await {
-        Ok(Ok(_)) => Ok(client),
-        Ok(Err(error)) => Err(failed(error.into())),
-        Err(elapsed) => Err(failed(elapsed.into())),
-    }
-}
-
 /// The policy from settings and files; a program that does not know what to allow must not answer.
 fn load(program: &mut Program, settings: policy::Settings) -> Result<policy::Source, Error> {
     let gate = program.readiness.gate("policy");
@@ -221,23 +201,6 @@ fn follow(program: &mut Program, client: Client, settings: &lookup::Settings) ->
         follower.run(shutdown).map_err(Into::into)
     });
     lookup
-}
-
-/// The emitter of Events, and the task that writes them.
-fn tell(
-    program: &mut Program,
-    client: Client,
-    settings: events::Settings,
-    reporter: Reporter,
-) -> Emitter {
-    let config = events::Config::new(settings, reporter);
-    let metrics = events::Metrics::register(program.metrics());
-    let (emitter, writer) = events::new(client, config, metrics);
-    program.tasks.support("events", |shutdown| async move {
-        writer.run(shutdown.started()).await;
-        Ok(())
-    });
-    emitter
 }
 
 /// What is written to the cluster beside the answers.

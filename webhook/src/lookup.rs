@@ -25,8 +25,7 @@ use serde_json::Value;
 
 pub use follow::Follower;
 pub use metrics::Metrics;
-pub use settings::{Namespaces, Settings};
-pub use start::Unfit;
+pub use settings::Settings;
 
 use index::Index;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::api::contract::env;
+use crate::api::policy::Defaults;
 use crate::api::schema::FreeObject;
 use crate::kit::config::{self, Invalid, Reader, Setting, Value};
 
@@ -118,20 +119,7 @@ impl config::Settings for Keep {
 impl config::Settings for Runner {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         reader.heading("Pods of runs");
-        let mut text = |variable, help| reader.optional(Setting::<String>::new(variable, help));
-        let runner_image = text(env::RUNNER_IMAGE, "Image of runs that name none");
-        let agent_image = text(
-            env::AGENT_IMAGE,
-            "Image of runs that name none, where the setting above is not set",
-        );
-        let service_account = text(
-            env::RUNNER_SERVICE_ACCOUNT,
-            "Service account of runs that name none",
-        );
-        let secret = text(
-            env::AUTH_SECRET_NAME,
-            "Name of the Secret with the credentials that every run gets",
-        );
+        let defaults = Defaults::read(reader);
         let key = reader.value(
             Setting::<String>::new(env::AUTH_SECRET_KEY, "Entry of that Secret").or("auth.json"),
         );
@@ -159,10 +147,15 @@ impl config::Settings for Runner {
         );
         let pod = read_pod(reader);
         let (key, mount) = (key?, mount?);
+        let Defaults {
+            image,
+            service_account,
+            auth_secret,
+        } = defaults?;
         Ok(Self {
-            image: runner_image?.or(agent_image?),
-            service_account: service_account?,
-            auth: secret?.map(|secret| Auth { secret, key, mount }),
+            image,
+            service_account,
+            auth: auth_secret.map(|secret| Auth { secret, key, mount }),
             backoff_limit: backoff_limit?,
             log_retention: log_retention?,
             pod: pod?,

@@ -158,13 +158,14 @@ impl Activity {
         self.lock().idle_since()
     }
 
-    /// Asks it to make room, unless a request has come meanwhile.
-    pub(super) fn ask_to_yield(&self) {
+    /// Asks it to make room; says whether it will. It will not if a request has come meanwhile.
+    pub(super) fn ask_to_yield(&self) -> bool {
         let mut state = self.lock();
-        if state.in_flight == 0 {
-            state.yielding = true;
+        state.yielding = state.in_flight == 0;
+        if state.yielding {
             self.shared.asked.notify_one();
         }
+        state.yielding
     }
 
     /// Whether it was asked to make room, and will.
@@ -361,15 +362,12 @@ mod tests {
     fn a_connection_yields_only_while_nothing_is_in_flight() {
         let activity = Activity::opened(Arc::default());
         assert!(activity.idle_since().is_some());
-        activity.ask_to_yield();
-        assert!(activity.is_yielding());
+        assert!(activity.ask_to_yield() && activity.is_yielding());
         let in_flight = activity.begin(Version::HTTP_11);
         assert_eq!(activity.idle_since(), None);
         assert!(!activity.is_yielding(), "the request was quicker");
-        activity.ask_to_yield();
-        assert!(!activity.is_yielding(), "there is a request");
+        assert!(!activity.ask_to_yield(), "there is a request");
         drop(in_flight);
-        activity.ask_to_yield();
-        assert!(activity.is_yielding());
+        assert!(activity.ask_to_yield() && activity.is_yielding());
     }
 }

@@ -1,7 +1,11 @@
 //! The connections that are open: no more than allowed. When there is no room, the one that has waited longest with nothing
 //! in flight makes some; else a crowd that only holds its connections open would keep everyone out.
 
-use std::{collections::HashMap, future::Future, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    future::Future,
+    sync::Arc,
+};
 
 use tokio::{
     sync::Notify,
@@ -10,14 +14,18 @@ use tokio::{
 
 use super::activity::Activity;
 
+/// Connections that may be leaving while others come in for them. On a busy machine each takes a while to notice, and a crowd
+/// should not hold up the one behind it by that.
+const LEAVING: usize = 64;
+
 /// The tasks that serve connections.
 #[derive(Debug)]
 pub(super) struct Crowd {
     most: usize,
     tasks: JoinSet<()>,
     members: HashMap<Id, Activity>,
-    /// Who was asked to make room.
-    asked: Option<Id>,
+    /// Those who were asked to make room.
+    leaving: HashSet<Id>,
     changed: Arc<Notify>,
 }
 
@@ -28,14 +36,14 @@ impl Crowd {
             most,
             tasks: JoinSet::new(),
             members: HashMap::new(),
-            asked: None,
+            leaving: HashSet::new(),
             changed: Arc::default(),
         }
     }
 
-    /// Whether one more may come in.
+    /// Whether one more may come in. Who is leaving takes no room.
     pub(super) fn has_room(&self) -> bool {
-        self.members.len() < self.most
+        self.members.len() - self.leaving.len() < self.most
     }
 
     /// Lets one in.
@@ -48,23 +56,27 @@ impl Crowd {
         self.members.insert(task.id(), activity);
     }
 
-    /// Asks the one that has waited longest with nothing in flight to leave, if there is one and nobody is leaving yet.
+    /// Asks the one that has waited longest with nothing in flight to leave, if there is one.
     ///
     /// All are looked at, which costs less than the handshake of the one who comes in for it.
     pub(super) fn make_room(&mut self) {
-        let asked = self.asked.and_then(|id| self.members.get(&id));
-        if asked.is_some_and(Activity::is_yielding) {
+        let Self {
+            members, leaving, ..
+        } = self;
+        // A request that was quicker than the asking keeps its connection.
+        leaving.retain(|id| members.get(id).is_some_and(Activity::is_yielding));
+        if leaving.len() >= LEAVING {
             return;
         }
-        let idle = self.members.iter().filter_map(|(id, activity)| {
+        let idle = members.iter().filter_map(|(id, activity)| {
             let since = activity.idle_since()?;
-            Some((since, *id, activity))
+            (!leaving.contains(id)).then_some((since, *id, activity))
         });
-        let longest = idle.min_by_key(|(since, _, _)| *since);
-        self.asked = longest.map(|(_, id, activity)| {
-            activity.ask_to_yield();
-            id
-        });
+        if let Some((_, id, activity)) = idle.min_by_key(|(since, _, _)| *since)
+            && activity.ask_to_yield()
+        {
+            leaving.insert(id);
+        }
     }
 
     /// Waits until one has left or, if another wants in, until it may be worth asking for room again.
@@ -76,6 +88,7 @@ impl Crowd {
                     Err(error) => error.id(), // it panicked, which the panic hook has logged
                 };
                 self.members.remove(&id);
+                self.leaving.remove(&id);
             }
             () = self.changed.notified(), if another_wants_in => {}
             else => std::future::pending().await,

@@ -53,8 +53,11 @@ async fn a_run_succeeds_and_everything_that_it_held_is_let_go() -> Result<()> {
         job.spec.and_then(|spec| spec.ttl_seconds_after_finished),
         Some(600)
     );
-    let completed = job.status.and_then(|status| status.completion_time);
-    assert_eq!(after.finished_at, completed.map(|time| time.0));
+    let conditions = job.status.and_then(|status| status.conditions);
+    let mut conditions = conditions.into_iter().flatten();
+    let complete = conditions.find(|condition| condition.type_ == "Complete");
+    let ended = complete.and_then(|condition| condition.last_transition_time);
+    assert_eq!(after.finished_at, ended.map(|time| time.0));
     let told = scene.told(&running, "Succeeded").await?;
     let told: Vec<_> = told
         .iter()

@@ -12,7 +12,9 @@ use super::{bind, metrics::families};
 const DOCUMENT: &str = "docs/webhook.md";
 
 #[tokio::test]
-async fn the_webhook_document_shows_the_ladder_every_check_and_every_metric() {
+async fn the_webhook_document_shows_the_ladder_every_check_and_every_metric() -> anyhow::Result<()>
+{
+    support::kinds!();
     let stored = fs::read_to_string(repository().join(DOCUMENT)).unwrap();
     let parts = [
         ("metrics", metrics().await),
@@ -23,6 +25,7 @@ async fn the_webhook_document_shows_the_ladder_every_check_and_every_metric() {
         with_part(&document, part, text)
     });
     bind(DOCUMENT, &document);
+    Ok(())
 }
 
 /// The document with another text between the marks of a part, which stay as they are.

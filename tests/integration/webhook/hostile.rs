@@ -1,6 +1,6 @@
 //! Hostile input at the port: each gets a clear answer or a closed connection, and the next good review is answered.
 
-mod crowd;
+mod alone;
 mod slow;
 mod target;
 
@@ -12,6 +12,7 @@ use target::{LARGEST, Target, clear, head, post, review};
 
 #[tokio::test]
 async fn unreadable_bodies_are_refused_and_the_next_review_is_answered() -> Result<()> {
+    support::kinds!();
     let target = Target::start().await?;
     let good = review("x").to_string();
     let half = &good.as_bytes()[..good.len() / 2];
@@ -67,6 +68,7 @@ async fn unreadable_bodies_are_refused_and_the_next_review_is_answered() -> Resu
 
 #[tokio::test]
 async fn bodies_that_are_too_long_cut_short_or_of_another_type_are_refused() -> Result<()> {
+    support::kinds!();
     let target = Target::start().await?;
     let good = review("x").to_string().into_bytes();
     let too_long = post(door::VALIDATE, &vec![b' '; LARGEST + 1]);
@@ -121,6 +123,7 @@ async fn bodies_that_are_too_long_cut_short_or_of_another_type_are_refused() -> 
 
 #[tokio::test]
 async fn the_port_speaks_http_1_1_and_nothing_else() -> Result<()> {
+    support::kinds!();
     let target = Target::start().await?;
     let h2 = target.client().speaking(b"h2");
     ensure!(

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use agents::api::kind::Kind;
 use agents::api::references::references;
+use agents::cluster::Namespaces;
 use agents::kit::readiness::Readiness;
 use agents::kit::shutdown::channel;
-use agents_webhook::lookup::{Lookup, Metrics, Namespaces, Settings};
+use agents_webhook::lookup::{Lookup, Metrics, Settings};
 use anyhow::{Context, Result, bail, ensure};
 use kube::Client;
 use prometheus_client::registry::Registry;

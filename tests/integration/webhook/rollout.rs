@@ -10,6 +10,7 @@ use agents::{
     },
     events::Reason,
 };
+use agents_webhook::args::variable as own;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
 use kube::{Api, api::ListParams};
@@ -122,7 +123,7 @@ async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()>
 #[tokio::test]
 async fn on_the_rung_warn_everything_passes_with_a_word() -> Result<()> {
     support::own_lab!();
-    let station = Station::start(&[("AGENTS_WEBHOOK_RUNG", Rung::Warn.as_str())]).await?;
+    let station = Station::start(&[(own::RUNG, Rung::Warn.as_str())]).await?;
     let here = station.registered.namespace("warn").await?;
     let said = tried(&here, "spaces are wrong").await?;
     assert_eq!(said.code, Some(0), "{}", said.stderr);

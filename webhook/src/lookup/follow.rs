@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agents::api::kind::Kind;
+use agents::cluster::{Obstacle, Scope, Unfit};
 use agents::kit::readiness::Gate;
 use agents::kit::shutdown::Shutdown;
 use futures::{Stream, StreamExt, future::join_all, pin_mut};
@@ -21,8 +22,8 @@ use super::health::Health;
 use super::index::{Index, Need};
 use super::metrics::Metrics;
 use super::settings::Settings;
-use super::shelf::{Scope, Shelve};
-use super::start::{Obstacle, Unfit, api, examine};
+use super::shelf::Shelve;
+use super::start::{api, examine};
 
 /// Objects in one page of a list. An ImplementationSpec may hold a quarter of a megabyte, and a page is in memory whole.
 const PAGE: u32 = 50;

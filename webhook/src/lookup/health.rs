@@ -9,9 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agents::api::kind::Kind;
+use agents::cluster::Scope;
 use agents::kit::readiness::Gate;
-
-use super::shelf::Scope;
 
 /// A watch that is broken for longer than this is worth a word.
 const WORTH_A_WORD: Duration = Duration::from_secs(60);

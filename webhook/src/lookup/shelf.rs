@@ -3,21 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use agents::cluster::Scope;
 use serde_json::Value;
 
 /// What is kept of an object.
 pub(super) trait Facts: Send + Sync {
     /// Reads it from an object, whatever its state.
     fn of(object: &Value) -> Self;
-}
-
-/// What one watch covers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Scope {
-    /// The whole cluster.
-    Cluster,
-    /// One namespace.
-    Namespace(String),
 }
 
 /// The objects of one kind, seen without knowing what is kept of them.

@@ -37,12 +37,8 @@ pub struct Overrides {
     pub blocked_secrets: Option<Vec<String>>,
     /// Whether an Agent needs a SecretBinding to use secrets.
     pub require_secret_binding: Option<bool>,
-    /// Image of runs that name none.
-    pub image: Option<String>,
-    /// Service account of runs that name none.
-    pub service_account: Option<String>,
-    /// Secret with the credentials that every run gets.
-    pub auth_secret: Option<String>,
+    /// What runs get that leave it out, field by field.
+    pub defaults: Defaults,
     /// Modes, rule by rule: a rule that is not named here keeps the mode of the file.
     pub modes: Option<Modes<Rule>>,
     /// The same for the rules of the status contract.
@@ -152,20 +148,7 @@ impl config::Settings for Overrides {
             env::POLICY_REQUIRE_SECRET_BINDING,
             "An Agent that no SecretBinding names may use no secret",
         ));
-        let mut text = |variable, help| reader.optional(Setting::<String>::new(variable, help));
-        let runner_image = text(env::RUNNER_IMAGE, "Image of runs that name none");
-        let agent_image = text(
-            env::AGENT_IMAGE,
-            "Image of runs that name none, where the setting above is not set",
-        );
-        let service_account = text(
-            env::RUNNER_SERVICE_ACCOUNT,
-            "Service account of runs that name none",
-        );
-        let auth_secret = text(
-            env::AUTH_SECRET_NAME,
-            "Name of the Secret with the credentials that every run gets",
-        );
+        let defaults = Defaults::read(reader);
         let modes = reader.optional(Setting::new(
             env::POLICY_MODES,
             "Modes of single rules; the others keep the mode of the file, else enforce",
@@ -186,9 +169,7 @@ impl config::Settings for Overrides {
             images_denied: images_denied?,
             blocked_secrets: blocked_secrets?,
             require_secret_binding: require_secret_binding?,
-            image: runner_image?.or(agent_image?),
-            service_account: service_account?,
-            auth_secret: auth_secret?,
+            defaults: defaults?,
             modes: modes?,
             status_modes: status_modes?,
             job_delete: job_delete?.map(|OneMode(mode)| mode),
@@ -227,9 +208,9 @@ impl Overrides {
                 .require_secret_binding
                 .unwrap_or(require_secret_binding),
             defaults: Defaults {
-                image: given.image.or(defaults.image),
-                service_account: given.service_account.or(defaults.service_account),
-                auth_secret: given.auth_secret.or(defaults.auth_secret),
+                image: given.defaults.image.or(defaults.image),
+                service_account: given.defaults.service_account.or(defaults.service_account),
+                auth_secret: given.defaults.auth_secret.or(defaults.auth_secret),
             },
             modes,
             status_modes,

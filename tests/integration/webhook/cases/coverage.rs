@@ -8,8 +8,12 @@ use support::fixtures::file_stem;
 
 use super::{cases, folder, kinds};
 
-/// Reasons that no request through the API server can meet.
-const NOT_MET: [(Reason, &str); 3] = [
+/// Reasons that no case can meet.
+const NOT_MET: [(Reason, &str); 4] = [
+    (
+        Reason::Malformed,
+        "a spec that is nested too deeply; the reader of cases refuses that as well, so the tests of hostile input have it",
+    ),
     (
         Reason::ObjectMismatch,
         "the API server sends no object of another kind than it says",

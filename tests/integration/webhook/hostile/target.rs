@@ -2,10 +2,13 @@
 
 use std::net::SocketAddr;
 
-use agents::api::contract::door;
+use agents::api::{
+    contract::{self, door},
+    kind::Kind,
+};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use support::metrics::Page;
+use support::{builders::smallest, metrics::Page};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -156,19 +159,18 @@ fn whole(said: &[u8]) -> Option<usize> {
 }
 
 pub(super) fn review(uid: &str) -> Value {
-    let resource =
-        json!({"group": "signals.proompteng.ai", "version": "v1alpha1", "resource": "signals"});
-    let kind = json!({"group": "signals.proompteng.ai", "version": "v1alpha1", "kind": "Signal"});
+    let (group, version) = (Kind::Signal.group(), contract::VERSION);
+    let resource = json!({"group": group, "version": version, "resource": "signals"});
+    let kind = json!({"group": group, "version": version, "kind": "Signal"});
+    let signal = smallest(Kind::Signal, "go").namespace("default");
+    let signal = signal.spec(json!({"channel": "c"})).json();
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
             "uid": uid, "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
             "name": "go", "namespace": "default", "operation": "CREATE", "dryRun": true,
             "userInfo": {"username": "tester"}, "options": null, "oldObject": null,
-            "object": {
-                "apiVersion": "signals.proompteng.ai/v1alpha1", "kind": "Signal",
-                "metadata": {"name": "go", "namespace": "default"}, "spec": {"channel": "c"},
-            },
+            "object": signal,
         },
     })
 }

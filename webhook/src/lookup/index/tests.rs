@@ -1,8 +1,8 @@
 use agents::api::references::references;
 use serde_json::json;
 
-use super::super::shelf::Scope;
 use super::*;
+use agents::cluster::Scope;
 
 /// An index of namespace `team`, listed, with one object of each kind that is followed, called `known`.
 fn index() -> Index {
