@@ -127,5 +127,3 @@ fn identity(instance: &str, pod: &OwnPod) -> String {
     let unique = unique.unwrap_or_else(|| format!("{:016x}", fastrand::u64(..)));
     format!("{instance}_{unique}")
 }
-
-}
