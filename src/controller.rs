@@ -8,42 +8,35 @@ mod args;
 mod cache;
 mod context;
 mod driver;
+mod groups;
 mod lease;
 mod metrics;
 mod needs;
 mod plain;
 mod shelves;
+mod stand;
 mod wiring;
 
-use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::TryFutureExt;
-use futures::future::join_all;
 use kube::Client;
-use kube::core::NamespaceResourceScope;
-use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
 pub use args::{Args, Config};
 
 use crate::ADMIN_PATHS;
-use crate::api::contract::{label, reporter};
-use crate::cluster::{self, Namespaces, Obstacle, Scope, connect};
+use crate::api::contract::reporter;
+use crate::cluster::{self, Obstacle, connect};
 use crate::events::{self, Reporter};
 use crate::kit::program::{Error, Program};
 use crate::kit::telemetry::Identity;
-use agent_run::{AgentRuns, Wakes};
 use args::OwnPod;
-use cache::{Feed, Health, Kept, Shelf, Told};
 use context::{Clock, Context};
-use driver::{Pace, Work};
+use driver::Pace;
 use lease::Elector;
 use metrics::Metrics;
-use shelves::Shelves;
 
 const IDENTITY: Identity = Identity {
     program: "agents-controller",
@@ -52,9 +45,6 @@ const IDENTITY: Identity = Identity {
 
 /// Tries to look at the cluster before the start is given up.
 const LOOKS: u32 = 5;
-/// Time between two looks at the watches.
-const HEALTH_CHECK: Duration = Duration::from_secs(5);
-
 /// Runs the controllers until they are told to end.
 pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
@@ -62,7 +52,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     };
     let Config {
         common,
-        namespaces,
+        groups,
         workers,
         sweep,
         pod,
@@ -76,7 +66,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     lease.namespace = lease.namespace.or(pod.namespace.clone());
     let home = client.default_namespace().to_owned();
     let lease_home = lease.namespace.clone().unwrap_or(home);
-    let needed = needs::all(&namespaces, lease.enabled.then_some(&*lease_home));
+    let needed = needs::all(&groups, lease.enabled.then_some(&*lease_home));
     look(&client, &needed).await?;
     let metrics = Metrics::new(&program.telemetry().meter());
     let (elector, leadership) = Elector::new(
@@ -93,7 +83,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         metrics,
         leadership,
     });
-    wiring::start(&mut program, context, &namespaces, runs, Pace { workers, sweep });
+    let pace = Pace { workers, sweep };
+    wiring::start(&mut program, context, groups, runs, pace);
     program.tasks.support("lease", |shutdown| {
         elector.run(shutdown).map_err(Into::into)
     });

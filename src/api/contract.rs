@@ -127,6 +127,14 @@ pub mod env {
     pub const EVENTS_RATE_LIMIT_PER_MIN: &str = "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN";
     /// Namespaces whose objects are followed.
     pub const NAMESPACES: &str = "JANGAR_AGENTS_CONTROLLER_NAMESPACES";
+    /// Whether orchestrations and their runs are worked on.
+    pub const ORCHESTRATIONS_ENABLED: &str = "JANGAR_ORCHESTRATION_CONTROLLER_ENABLED";
+    /// Namespaces in which they are.
+    pub const ORCHESTRATIONS_NAMESPACES: &str = "JANGAR_ORCHESTRATION_CONTROLLER_NAMESPACES";
+    /// Whether all kinds besides agents and orchestrations are worked on.
+    pub const SUPPORTING_ENABLED: &str = "JANGAR_SUPPORTING_CONTROLLER_ENABLED";
+    /// Namespaces in which they are.
+    pub const SUPPORTING_NAMESPACES: &str = "JANGAR_SUPPORTING_CONTROLLER_NAMESPACES";
     /// Labels that every run must have.
     pub const LABELS_REQUIRED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_REQUIRED";
     /// The only labels that a run may have.

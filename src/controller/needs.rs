@@ -2,76 +2,101 @@
 //!
 //! Events are not here: without them the work goes on, and every one that could not be written is counted.
 
+use super::groups::{Group, Groups, group};
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
-use crate::cluster::{Namespaces, Need, Scope};
+use crate::cluster::{Need, Scope};
 
-/// Kinds that are read, and of which the status is written.
-const KEPT: [Kind; 8] = [
-    Kind::Agent,
-    Kind::AgentProvider,
-    Kind::ImplementationSpec,
-    Kind::Tool,
-    Kind::Signal,
-    Kind::SecretBinding,
-    Kind::ApprovalPolicy,
-    Kind::Budget,
-];
+const READ: &[&str] = &["get", "list", "watch"];
+const WRITE: &[&str] = &["patch"];
 
 /// Everything that is needed, for all scopes.
-pub(super) fn all(namespaces: &Namespaces, lease: Option<&str>) -> Vec<Need> {
+pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
     let mut needs = Vec::new();
-    for scope in namespaces.scopes() {
-        needs.extend(in_scope(&scope));
+    for kind in Kind::ALL {
+        for scope in groups.followed(kind) {
+            needs.push(of(kind, "", READ, scope));
+        }
+        // A kind that nobody follows is not worked on either.
+        if groups.followed(kind).is_empty() {
+            continue;
+        }
+        for scope in groups.scopes(group(kind)) {
+            needs.push(of(kind, "/status", WRITE, scope.clone()));
+            if let Some(verbs) = changes(kind) {
+                needs.push(of(kind, "", verbs, scope));
+            }
+        }
+    }
+    for scope in groups.scopes(Group::Agents) {
+        needs.extend(for_runs(&scope));
     }
     if let Some(namespace) = lease {
-        needs.push(Need {
-            group: "coordination.k8s.io",
-            version: "v1",
-            resource: "leases".to_owned(),
-            verbs: &["get", "list", "watch", "create", "update"],
-            scope: Scope::Namespace(namespace.to_owned()),
-        });
+        let verbs = &["get", "list", "watch", "create", "update"];
+        let scope = Scope::Namespace(namespace.to_owned());
+        needs.push(other("coordination.k8s.io", "leases", verbs, &scope));
     }
     needs
 }
 
-fn in_scope(scope: &Scope) -> Vec<Need> {
-    let ours = |kind: Kind, part: &str, verbs| Need {
+/// What is done with objects of ours besides writing their status.
+const fn changes(kind: Kind) -> Option<&'static [&'static str]> {
+    match kind {
+        Kind::AgentRun => Some(&["patch", "delete"]),
+        Kind::Agent
+        | Kind::AgentProvider
+        | Kind::ImplementationSpec
+        | Kind::ImplementationSource
+        | Kind::VersionControlProvider
+        | Kind::Memory
+        | Kind::Orchestration
+        | Kind::OrchestrationRun
+        | Kind::Tool
+        | Kind::ToolRun
+        | Kind::ApprovalPolicy
+        | Kind::Budget
+        | Kind::SecretBinding
+        | Kind::Signal
+        | Kind::SignalDelivery
+        | Kind::Schedule
+        | Kind::Artifact
+        | Kind::Workspace => None,
+    }
+}
+
+/// What runs are made of.
+fn for_runs(scope: &Scope) -> [Need; 4] {
+    let jobs = &["get", "list", "watch", "create", "patch", "delete"];
+    let pods = &["get", "list", "watch", "patch", "delete"];
+    [
+        other("batch", "jobs", jobs, scope),
+        other("", "pods", pods, scope),
+        other("", "configmaps", &["get", "create"], scope),
+        other("", "secrets", &["get"], scope),
+    ]
+}
+
+fn of(kind: Kind, part: &str, verbs: &'static [&'static str], scope: Scope) -> Need {
+    Need {
         group: kind.group(),
         version: VERSION,
         resource: format!("{}{part}", kind.plural()),
         verbs,
-        scope: scope.clone(),
-    };
-    let others = |group, resource: &str, verbs| Need {
+        scope,
+    }
+}
+
+fn other(
+    group: &'static str,
+    resource: &str,
+    verbs: &'static [&'static str],
+    scope: &Scope,
+) -> Need {
+    Need {
         group,
         version: "v1",
         resource: resource.to_owned(),
         verbs,
         scope: scope.clone(),
-    };
-    const READ: &[&str] = &["get", "list", "watch"];
-    const WRITE: &[&str] = &["patch"];
-    const ALL: &[&str] = &["get", "list", "watch", "patch", "delete"];
-    let mut needs = vec![
-        ours(Kind::Memory, "", READ),
-        ours(Kind::AgentRun, "", ALL),
-        ours(Kind::AgentRun, "/status", WRITE),
-    ];
-    for kind in KEPT {
-        needs.push(ours(kind, "", READ));
-        needs.push(ours(kind, "/status", WRITE));
     }
-    needs.extend([
-        others(
-            "batch",
-            "jobs",
-            &["get", "list", "watch", "create", "patch", "delete"],
-        ),
-        others("", "pods", &["get", "list", "watch", "patch", "delete"]),
-        others("", "configmaps", &["get", "create"]),
-        others("", "secrets", &["get"]),
-    ]);
-    needs
 }

@@ -1,6 +1,7 @@
 //! Kinds that stand until someone deletes them: their status says whether they can be used, and if not, why.
 //!
-//! All of them are judged alike: by the rules of `validate`, then by whether what they need is there, then by the kind.
+//! All of them are judged alike: by the rules for their spec, then by whether what they need is there, then by what is
+//! particular about the kind. Nothing is made for them and nothing is held, so they can go at any time.
 
 mod kinds;
 mod plan;
@@ -8,8 +9,8 @@ mod plan;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
-use serde::Serialize;
 
 use super::cache::{Change, Key, Shelf, Told};
 use super::context::{Context, Thing};
@@ -18,10 +19,13 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::shelves::Shelves;
+use super::stand::{Lack, Statused, failed, is_judged};
 use crate::api::kind::Kind;
+use crate::api::kinds::SignalDelivery;
+use crate::api::names::Form;
 use crate::api::references::references;
 pub(super) use kinds::Plain;
-use plan::Observed;
+use plan::{Around, Observed};
 
 /// The reconciler of one such kind.
 pub(super) struct Plains<K> {
@@ -38,6 +42,45 @@ impl<K: Plain> Plains<K> {
             shelf,
         }
     }
+
+    /// What the object needs and what is not there.
+    async fn missing(&self, object: &K, key: &Key) -> Result<Vec<Lack>, Fault> {
+        let json = serde_json::to_value(object).unwrap_or_default();
+        let needed = object.needs();
+        let missing = references(K::KIND, &json)
+            .into_iter()
+            .filter(|reference| needed.contains(&reference.kind))
+            .filter(|reference| {
+                let at = Key::new(&key.namespace, &reference.name);
+                self.shelves.has(reference.kind, &at) == Some(false)
+            });
+        let mut lacks: Vec<_> = missing
+            .map(|missing| Lack::object(missing.kind, &missing.name))
+            .collect();
+        for name in fit(&object.secrets()) {
+            if !self.is_there::<Secret>(&key.namespace, name).await? {
+                lacks.push(Lack::secret(name));
+            }
+        }
+        for name in fit(&object.config_maps()) {
+            if !self.is_there::<ConfigMap>(&key.namespace, name).await? {
+                lacks.push(Lack::config_map(name));
+            }
+        }
+        Ok(lacks)
+    }
+
+    /// Asks for metadata only, so that no secret is ever read.
+    async fn is_there<S: Thing>(&self, namespace: &str, name: &str) -> Result<bool, Fault> {
+        let what = "look up what the object refers to";
+        self.context.is_there::<S>(what, namespace, name).await
+    }
+}
+
+/// A name that cannot be one is for the rules to refuse, not for the API server.
+fn fit<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let names = names.iter().map(|name| name.trim());
+    names.filter(|name| Form::DnsSubdomain.fits(name))
 }
 
 /// Nothing is done about these kinds but to write their status.
@@ -63,20 +106,18 @@ impl<K: Plain> Reconciler for Plains<K> {
         observed.object.as_deref()
     }
 
-    async fn gather(&self, key: &Key, _: Timestamp) -> Result<Observed<K>, Fault> {
+    async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed<K>, Fault> {
         let object = self.shelf.get(key);
-        let json = object.as_deref().and_then(|object| serde_json::to_value(object).ok());
-        let json = json.unwrap_or_default();
-        let mut missing = references(K::KIND, &json);
-        missing.retain(|reference| {
-            let namespace = reference.namespace.as_deref().unwrap_or(&key.namespace);
-            let at = Key::new(namespace, &reference.name);
-            K::NEEDS.contains(&reference.kind) && self.shelves.has(reference.kind, &at) == Some(false)
-        });
+        let missing = match &object {
+            Some(object) => self.missing(object, key).await?,
+            None => Vec::new(),
+        };
+        let is_signal = K::KIND == Kind::Signal;
+        let last_delivery = is_signal.then(|| self.shelves.last_delivery(key)).flatten();
         Ok(Observed {
             object,
-            json,
             missing,
+            around: Around { now, last_delivery },
         })
     }
 
@@ -89,20 +130,21 @@ impl<K: Plain> Reconciler for Plains<K> {
     }
 
     fn failed(&self, object: &K, fault: &Fault) -> Option<Standing<K::Status>> {
-        plan::failed(object, fault)
+        failed(object, fault)
     }
 }
 
 /// Looks again at an object that came or changed.
-pub(super) fn on_change<K: Plain>(work: Work) -> Told<K> {
-    Arc::new(move |change| {
-        if let Change::Applied { object, before } = change {
-            let priority = match before {
-                Some(_) => Priority::Create,
-                None => Priority::Resync,
+pub(super) fn on_change<K: Statused>(work: Work) -> Told<K> {
+    Arc::new(move |change| match change {
+        Change::Applied { object, .. } => {
+            let priority = match is_judged(&**object) {
+                true => Priority::Resync,
+                false => Priority::Create,
             };
             work.add(Key::of(&**object), priority);
         }
+        Change::Deleted(_) => {}
     })
 }
 
@@ -117,11 +159,26 @@ where
             Change::Applied {
                 before: Some(_), ..
             } => return,
-            Change::Applied { object, .. } | Change::Deleted(object) => object,
+            Change::Applied {
+                object,
+                before: None,
+            }
+            | Change::Deleted(object) => object,
         };
         let namespace = object.namespace().unwrap_or_default();
         for waiting in shelf.in_namespace(&namespace, |_| true) {
             work.add(Key::of(&*waiting), Priority::Create);
+        }
+    })
+}
+
+/// Looks again at the Signal of a delivery.
+pub(super) fn on_delivery(signals: Work) -> Told<SignalDelivery> {
+    Arc::new(move |change| {
+        if let Change::Applied { object, .. } = change {
+            let namespace = object.namespace().unwrap_or_default();
+            let signal = &object.spec.signal_ref.name;
+            signals.add(Key::new(namespace, signal), Priority::Create);
         }
     })
 }

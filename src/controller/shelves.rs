@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 
 use super::agent_run;
-use super::cache::Shelf;
-use super::cache::Key;
+use super::cache::{Key, Shelf};
 use crate::api::kind::Kind;
 use crate::api::kinds::{
-    Agent, AgentProvider, AgentRun, ApprovalPolicy, Budget, ImplementationSpec, Memory,
-    SecretBinding, Signal, Tool,
+    Agent, AgentProvider, AgentRun, ApprovalPolicy, Artifact, Budget, ImplementationSpec, Memory,
+    SecretBinding, Signal, SignalDelivery, VersionControlProvider,
 };
 
 /// Keeps a whole manifest beside the object that it was made into.
@@ -25,12 +25,14 @@ pub(super) struct Shelves {
     pub(super) agents: Arc<Shelf<Agent>>,
     pub(super) providers: Arc<Shelf<AgentProvider>>,
     pub(super) implementations: Arc<Shelf<ImplementationSpec>>,
+    pub(super) hosts: Arc<Shelf<VersionControlProvider>>,
     pub(super) memories: Arc<Shelf<Memory>>,
-    pub(super) tools: Arc<Shelf<Tool>>,
     pub(super) signals: Arc<Shelf<Signal>>,
+    pub(super) deliveries: Arc<Shelf<SignalDelivery>>,
     pub(super) bindings: Arc<Shelf<SecretBinding>>,
     pub(super) approvals: Arc<Shelf<ApprovalPolicy>>,
     pub(super) budgets: Arc<Shelf<Budget>>,
+    pub(super) artifacts: Arc<Shelf<Artifact>>,
     pub(super) jobs: Arc<Shelf<Job>>,
     pub(super) pods: Arc<Shelf<Pod>>,
 }
@@ -42,12 +44,14 @@ impl Default for Shelves {
             agents: Default::default(),
             providers: Default::default(),
             implementations: Default::default(),
+            hosts: Default::default(),
             memories: Default::default(),
-            tools: Default::default(),
             signals: Default::default(),
+            deliveries: Default::default(),
             bindings: Default::default(),
             approvals: Default::default(),
             budgets: Default::default(),
+            artifacts: Default::default(),
             jobs: Shelf::with_owner(agent_run::owner).into(),
             pods: Shelf::with_owner(agent_run::owner).into(),
         }
@@ -55,20 +59,20 @@ impl Default for Shelves {
 }
 
 impl Shelves {
-    /// Whether an object is there; none if its kind is not followed.
+    /// Whether an object is there; none if its kind is not followed for others to refer to.
     pub(super) fn has(&self, kind: Kind, key: &Key) -> Option<bool> {
         match kind {
             Kind::Agent => Some(self.agents.get(key).is_some()),
             Kind::AgentProvider => Some(self.providers.get(key).is_some()),
             Kind::ImplementationSpec => Some(self.implementations.get(key).is_some()),
+            Kind::VersionControlProvider => Some(self.hosts.get(key).is_some()),
             Kind::Memory => Some(self.memories.get(key).is_some()),
-            Kind::Tool => Some(self.tools.get(key).is_some()),
             Kind::Signal => Some(self.signals.get(key).is_some()),
             Kind::AgentRun
             | Kind::ImplementationSource
-            | Kind::VersionControlProvider
             | Kind::Orchestration
             | Kind::OrchestrationRun
+            | Kind::Tool
             | Kind::ToolRun
             | Kind::ApprovalPolicy
             | Kind::Budget
@@ -78,6 +82,16 @@ impl Shelves {
             | Kind::Artifact
             | Kind::Workspace => None,
         }
+    }
+
+    /// When a Signal was last delivered, as far as its deliveries are still there.
+    pub(super) fn last_delivery(&self, signal: &Key) -> Option<Timestamp> {
+        let of_signal =
+            |delivery: &SignalDelivery| delivery.spec.signal_ref.name.trim() == signal.name;
+        let deliveries = self.deliveries.in_namespace(&signal.namespace, of_signal);
+        let times = deliveries.iter();
+        let times = times.filter_map(|delivery| delivery.status.as_ref()?.delivered_at);
+        times.max()
     }
 }
 

@@ -14,12 +14,14 @@ use tokio::time::sleep;
 
 use super::agent_run::{self, AgentRuns, Wakes};
 use super::cache::{Feed, Health, Kept, Shelf, Told};
-use super::context::Context;
+use super::context::{Context, Thing};
 use super::driver::{self, Pace, Reconciler, Work};
-use super::plain::{Plain, Plains, on_change, on_need};
+use super::groups::{Group, Groups, group};
+use super::plain::{Plain, Plains, on_change, on_delivery, on_need};
 use super::shelves::{self, Shelves};
 use crate::api::contract::label;
-use crate::cluster::{Namespaces, Scope};
+use crate::api::kind::Kind;
+use crate::cluster::Scope;
 use crate::kit::program::Program;
 
 /// Time between two looks at the watches.
@@ -29,52 +31,21 @@ const HEALTH_CHECK: Duration = Duration::from_secs(5);
 pub(super) fn start(
     program: &mut Program,
     context: Arc<Context>,
-    namespaces: &Namespaces,
+    groups: Groups,
     runs: agent_run::Settings,
     pace: Pace,
 ) {
     let shelves = Arc::new(Shelves::default());
     let mut wiring = Wiring {
         health: Arc::new(Health::new(program.readiness.gate("caches"))),
-        scopes: namespaces.scopes(),
+        groups,
         feeds: Vec::new(),
         program,
         context,
         pace,
     };
-    let wakes = wiring.runs(&shelves, runs);
-    let agents = wiring.plain("agents", &shelves, &shelves.agents);
-    let providers = wiring.plain("providers", &shelves, &shelves.providers);
-    let implementations = wiring.plain("implementations", &shelves, &shelves.implementations);
-    let tools = wiring.plain("tools", &shelves, &shelves.tools);
-    let signals = wiring.plain("signals", &shelves, &shelves.signals);
-    let bindings = wiring.plain("bindings", &shelves, &shelves.bindings);
-    let approvals = wiring.plain("approvals", &shelves, &shelves.approvals);
-    let budgets = wiring.plain("budgets", &shelves, &shelves.budgets);
-
-    wiring.follow_made(&shelves.jobs, agent_run::prune_job, wakes.on_job());
-    wiring.follow_made(&shelves.pods, agent_run::prune_pod, wakes.on_pod());
-    wiring.follow(&shelves.runs, vec![wakes.on_run()]);
-    let need = || on_need(agents.clone(), Arc::clone(&shelves.agents));
-    wiring.follow(&shelves.memories, vec![wakes.on_reference(), need()]);
-    let need = || on_need(agents.clone(), Arc::clone(&shelves.agents));
-    wiring.follow(
-        &shelves.providers,
-        vec![wakes.on_reference(), need(), on_change(providers)],
-    );
-    wiring.follow(
-        &shelves.agents,
-        vec![wakes.on_reference(), on_change(agents.clone())],
-    );
-    wiring.follow(
-        &shelves.implementations,
-        vec![wakes.on_reference(), on_change(implementations)],
-    );
-    wiring.follow(&shelves.tools, vec![on_change(tools)]);
-    wiring.follow(&shelves.signals, vec![on_change(signals)]);
-    wiring.follow(&shelves.bindings, vec![on_change(bindings)]);
-    wiring.follow(&shelves.approvals, vec![on_change(approvals)]);
-    wiring.follow(&shelves.budgets, vec![on_change(budgets)]);
+    wiring.agents(&shelves, runs);
+    wiring.supporting(&shelves);
     wiring.run();
 }
 
@@ -83,17 +54,106 @@ struct Wiring<'a> {
     program: &'a mut Program,
     context: Arc<Context>,
     health: Arc<Health>,
-    scopes: Vec<Scope>,
+    groups: Groups,
     feeds: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
     pace: Pace,
 }
 
 impl Wiring<'_> {
+    /// Runs, and what they refer to.
+    fn agents(&mut self, shelves: &Arc<Shelves>, settings: agent_run::Settings) {
+        let runs = self.runs(shelves, settings);
+        let agents = self.plain("agents", shelves, &shelves.agents);
+        let providers = self.plain("providers", shelves, &shelves.providers);
+        let implementations = self.plain("implementations", shelves, &shelves.implementations);
+        let hosts = self.plain("hosts", shelves, &shelves.hosts);
+        let memories = self.plain("memories", shelves, &shelves.memories);
+        let agent_needs = || Needed(agents.clone(), Arc::clone(&shelves.agents));
+
+        self.follow_made(&shelves.jobs, agent_run::prune_job, runs.on_job());
+        self.follow_made(&shelves.pods, agent_run::prune_pod, runs.on_pod());
+        self.follow(Kind::AgentRun, &shelves.runs, vec![runs.on_run()]);
+        self.follow(
+            Kind::Agent,
+            &shelves.agents,
+            vec![runs.on_reference(), on_change(agents.clone())],
+        );
+        self.follow(
+            Kind::AgentProvider,
+            &shelves.providers,
+            vec![
+                runs.on_reference(),
+                agent_needs().told(),
+                on_change(providers),
+            ],
+        );
+        self.follow(
+            Kind::Memory,
+            &shelves.memories,
+            vec![
+                runs.on_reference(),
+                agent_needs().told(),
+                on_change(memories),
+            ],
+        );
+        let work_needs = Needed(
+            implementations.clone(),
+            Arc::clone(&shelves.implementations),
+        );
+        self.follow(
+            Kind::VersionControlProvider,
+            &shelves.hosts,
+            vec![agent_needs().told(), work_needs.told(), on_change(hosts)],
+        );
+        self.follow(
+            Kind::ImplementationSpec,
+            &shelves.implementations,
+            vec![runs.on_reference(), on_change(implementations)],
+        );
+    }
+
+    /// Everything besides agents and orchestrations.
+    fn supporting(&mut self, shelves: &Arc<Shelves>) {
+        let signals = self.plain("signals", shelves, &shelves.signals);
+        let deliveries = self.plain("deliveries", shelves, &shelves.deliveries);
+        let bindings = self.plain("bindings", shelves, &shelves.bindings);
+        let approvals = self.plain("approvals", shelves, &shelves.approvals);
+        let budgets = self.plain("budgets", shelves, &shelves.budgets);
+        let artifacts = self.plain("artifacts", shelves, &shelves.artifacts);
+        let delivery_needs = Needed(deliveries.clone(), Arc::clone(&shelves.deliveries));
+
+        self.follow(
+            Kind::Signal,
+            &shelves.signals,
+            vec![delivery_needs.told(), on_change(signals.clone())],
+        );
+        self.follow(
+            Kind::SignalDelivery,
+            &shelves.deliveries,
+            vec![on_change(deliveries), on_delivery(signals)],
+        );
+        self.follow(
+            Kind::SecretBinding,
+            &shelves.bindings,
+            vec![on_change(bindings)],
+        );
+        self.follow(
+            Kind::ApprovalPolicy,
+            &shelves.approvals,
+            vec![on_change(approvals)],
+        );
+        self.follow(Kind::Budget, &shelves.budgets, vec![on_change(budgets)]);
+        self.follow(
+            Kind::Artifact,
+            &shelves.artifacts,
+            vec![on_change(artifacts)],
+        );
+    }
+
     fn runs(&mut self, shelves: &Arc<Shelves>, settings: agent_run::Settings) -> Arc<Wakes> {
-        let work = Work::default();
         let context = Arc::clone(&self.context);
         let runs = Arc::new(AgentRuns::new(context, Arc::clone(shelves), settings));
-        self.work("runs", Arc::clone(&runs), work.clone());
+        let work = self.work("runs", Arc::clone(&runs));
         Wakes::new(runs, work)
     }
 
@@ -103,69 +163,65 @@ impl Wiring<'_> {
         shelves: &Arc<Shelves>,
         shelf: &Arc<Shelf<K>>,
     ) -> Work {
-        let work = Work::default();
         let context = Arc::clone(&self.context);
         let plains = Plains::new(context, Arc::clone(shelves), Arc::clone(shelf));
-        self.work(name, Arc::new(plains), work.clone());
-        work
+        self.work(name, Arc::new(plains))
     }
 
-    /// The task that works on the objects of one kind, once everything has been listed.
-    fn work<R: Reconciler>(&mut self, name: &'static str, reconciler: Arc<R>, work: Work) {
+    /// The task that works on the objects of one kind, once everything has been listed. None if its group is off.
+    fn work<R: Reconciler>(&mut self, name: &'static str, reconciler: Arc<R>) -> Work {
+        let scopes = self.groups.scopes(group(R::KIND));
+        let is_off = scopes.is_empty();
+        let work = Work::new(scopes);
+        if is_off {
+            return work;
+        }
         let (context, health) = (Arc::clone(&self.context), Arc::clone(&self.health));
-        let pace = self.pace;
+        let (pace, own) = (self.pace, work.clone());
         self.program.tasks.work(name, |shutdown| async move {
             tokio::select! {
                 _ = shutdown.started() => return Ok(()),
                 () = health.all_listed() => {}
             }
-            driver::run(reconciler, context, work, pace, shutdown).await;
+            driver::run(reconciler, context, own, pace, shutdown).await;
             Ok(())
         });
+        work
     }
 
-    /// Follows a kind of ours in every scope.
-    fn follow<K>(&mut self, shelf: &Arc<Shelf<K>>, told: Vec<Told<K>>)
+    /// Follows a kind of ours wherever someone reads it.
+    fn follow<K>(&mut self, kind: Kind, shelf: &Arc<Shelf<K>>, told: Vec<Told<K>>)
     where
-        K: Kept
-            + kube::Resource<Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
+        K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
         let all: Told<K> = Arc::new(move |change| told.iter().for_each(|told| told(change)));
-        self.feed(shelf, None, shelves::prune, &all);
+        let scopes = self.groups.followed(kind);
+        self.feed(shelf, scopes, None, shelves::prune, &all);
     }
 
     /// Follows what was made for runs.
     fn follow_made<K>(&mut self, shelf: &Arc<Shelf<K>>, prune: fn(&mut K), told: Told<K>)
     where
-        K: Kept
-            + kube::Resource<Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
+        K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
-        self.feed(shelf, Some(label::AGENT_RUN), prune, &told);
+        let scopes = self.groups.scopes(Group::Agents);
+        self.feed(shelf, scopes, Some(label::AGENT_RUN), prune, &told);
     }
 
     fn feed<K>(
         &mut self,
         shelf: &Arc<Shelf<K>>,
+        scopes: Vec<Scope>,
         label: Option<&'static str>,
         prune: fn(&mut K),
         told: &Told<K>,
     ) where
-        K: Kept
-            + kube::Resource<Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + DeserializeOwned,
+        K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
-        for scope in &self.scopes {
+        for scope in scopes {
             let feed = Feed {
                 client: self.context.client.clone(),
-                scope: scope.clone(),
+                scope,
                 label,
                 prune,
                 shelf: Arc::clone(shelf),
@@ -188,6 +244,16 @@ impl Wiring<'_> {
             }
             Ok(())
         });
+    }
+}
+
+/// The objects that need others, and the work on them.
+struct Needed<K>(Work, Arc<Shelf<K>>);
+
+impl<K: Plain> Needed<K> {
+    /// Looks again at them when something comes or goes that they may need.
+    fn told<N: Thing + Send + Sync + 'static>(&self) -> Told<N> {
+        on_need(self.0.clone(), Arc::clone(&self.1))
     }
 }
 

@@ -1,137 +1,240 @@
 //! What is particular about each of the kinds.
 
-use serde::Serialize;
+mod hosts;
+#[cfg(test)]
+mod tests;
 
-use super::plan::Stand;
-use crate::api::condition::Lifecycle;
+use kube::ResourceExt;
+
+use super::plan::Around;
+use crate::api::condition::{ConditionType, Lifecycle};
 use crate::api::kind::Kind;
 use crate::api::kinds::budget::Amounts;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
-    Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus, SecretBinding,
-    SecretBindingStatus, Signal, SignalStatus, Tool, ToolStatus,
+    Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
+    Memory, MemoryStatus, SecretBinding, SecretBindingStatus, Signal, SignalDelivery,
+    SignalDeliveryStatus, SignalStatus,
 };
 use crate::api::validate::Quantity;
-use crate::controller::context::Thing;
+use crate::controller::stand::{Stand, Statused, condition, due, stored};
 
 /// A kind that stands until someone deletes it.
-pub(in crate::controller) trait Plain: Thing + Send + Sync + 'static {
-    /// The kind.
-    const KIND: Kind;
+pub(in crate::controller) trait Plain: Statused {
     /// Kinds without whose objects it cannot be used.
-    const NEEDS: &'static [Kind];
-    /// The type of its status.
-    type Status: Clone + Default + Serialize + PartialEq + Send + Sync + 'static;
+    fn needs(&self) -> &'static [Kind] {
+        &[]
+    }
 
-    /// Its status as it is stored.
-    fn stored(&self) -> Option<&Self::Status>;
+    /// Names of Secrets without which it cannot be used.
+    fn secrets(&self) -> Vec<&str> {
+        Vec::new()
+    }
 
-    /// Writes a phase, where the kind has one.
-    fn mark(status: &mut Self::Status, phase: &'static str);
+    /// Names of ConfigMaps without which it cannot be used.
+    fn config_maps(&self) -> Vec<&str> {
+        Vec::new()
+    }
 
-    /// How an object stands whose spec is right.
-    fn stand(&self) -> Stand;
+    /// How an object stands that is right and has all that it needs.
+    fn stand(&self, around: &Around) -> Stand<Self::Status>;
+
+    /// How an object stands of which there is no more to say.
+    fn valid(&self) -> Stand<Self::Status> {
+        Stand::ready(stored(self), "Ready", Lifecycle::ValidSpec)
+    }
+
+    /// How an object stands that is in use.
+    fn active(&self) -> Stand<Self::Status> {
+        Stand::ready(stored(self), "Active", Lifecycle::Active)
+    }
 }
 
-macro_rules! plain {
-    ($($kind:ident, $status:ident, $phase:ident, needs $needs:expr, $stand:expr;)+) => {$(
-        impl Plain for $kind {
-            const KIND: Kind = Kind::$kind;
-            const NEEDS: &'static [Kind] = &$needs;
-            type Status = $status;
+impl Plain for Agent {
+    fn needs(&self) -> &'static [Kind] {
+        &[
+            Kind::AgentProvider,
+            Kind::Memory,
+            Kind::VersionControlProvider,
+        ]
+    }
 
-            fn stored(&self) -> Option<&$status> {
-                self.status.as_ref()
-            }
+    fn stand(&self, _: &Around) -> Stand<AgentStatus> {
+        self.valid()
+    }
+}
 
-            fn mark(status: &mut $status, phase: &'static str) {
-                $phase!(status, phase);
-            }
+impl Plain for AgentProvider {
+    fn stand(&self, _: &Around) -> Stand<AgentProviderStatus> {
+        self.valid()
+    }
+}
 
-            fn stand(&self) -> Stand {
-                $stand(self)
-            }
+impl Plain for ImplementationSpec {
+    fn needs(&self) -> &'static [Kind] {
+        &[Kind::VersionControlProvider]
+    }
+
+    fn stand(&self, _: &Around) -> Stand<ImplementationSpecStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for Memory {
+    fn secrets(&self) -> Vec<&str> {
+        vec![&self.spec.connection.secret_ref.name]
+    }
+
+    fn stand(&self, _: &Around) -> Stand<MemoryStatus> {
+        Stand {
+            reason: Lifecycle::SecretResolved.into(),
+            ..self.valid()
         }
-    )+};
+    }
 }
 
-macro_rules! phase {
-    ($status:ident, $phase:ident) => {
-        $status.phase = Some($phase.to_owned())
-    };
+impl Plain for SecretBinding {
+    fn stand(&self, _: &Around) -> Stand<SecretBindingStatus> {
+        self.valid()
+    }
 }
 
-macro_rules! no_phase {
-    ($status:ident, $phase:ident) => {{
-        let _ = ($status, $phase);
-    }};
+impl Plain for Signal {
+    /// A delivery that is gone was a delivery all the same.
+    fn stand(&self, around: &Around) -> Stand<SignalStatus> {
+        let mut stand = self.active();
+        let known = stand.status.last_delivery_at;
+        stand.status.last_delivery_at = known.max(around.last_delivery);
+        stand
+    }
 }
 
-plain! {
-    Agent, AgentStatus, no_phase, needs [Kind::AgentProvider, Kind::Memory], |_: &Agent| VALID;
-    AgentProvider, AgentProviderStatus, no_phase, needs [], |_: &AgentProvider| VALID;
-    ImplementationSpec, ImplementationSpecStatus, no_phase, needs [], |_: &ImplementationSpec| VALID;
-    Tool, ToolStatus, phase, needs [], |_: &Tool| VALID;
-    SecretBinding, SecretBindingStatus, phase, needs [], |_: &SecretBinding| VALID;
-    Signal, SignalStatus, phase, needs [], |_: &Signal| ACTIVE;
-    ApprovalPolicy, ApprovalPolicyStatus, phase, needs [], decided;
-    Budget, BudgetStatus, phase, needs [], spent;
+impl Plain for SignalDelivery {
+    /// What was delivered stays so when the Signal goes.
+    fn needs(&self) -> &'static [Kind] {
+        let status = self.status.as_ref();
+        match status.and_then(|status| status.delivered_at) {
+            Some(_) => &[],
+            None => &[Kind::Signal],
+        }
+    }
+
+    fn stand(&self, around: &Around) -> Stand<SignalDeliveryStatus> {
+        let mut status = self.status.clone().unwrap_or_default();
+        status.delivered_at.get_or_insert(around.now);
+        Stand::ready(status, "Delivered", Lifecycle::Delivered)
+    }
 }
 
-const VALID: Stand = Stand::Ready {
-    phase: "Ready",
-    reason: Lifecycle::ValidSpec,
-};
-const ACTIVE: Stand = Stand::Ready {
-    phase: "Active",
-    reason: Lifecycle::Active,
-};
+impl Plain for Artifact {
+    /// Nobody but the store can remove it from there; the status says from when on it may.
+    fn stand(&self, around: &Around) -> Stand<ArtifactStatus> {
+        let mut status = self.status.clone().unwrap_or_default();
+        let store = self.spec.storage_ref.as_ref();
+        let store = store.and_then(|store| store.name.as_deref());
+        let store = store.filter(|store| !store.trim().is_empty());
+        status.uri = Some(match store {
+            Some(store) => format!("storage://{store}"),
+            None => {
+                let namespace = self.namespace().unwrap_or_default();
+                format!("artifact://{namespace}/{}", self.name_any())
+            }
+        });
+        let days = self.spec.lifecycle.as_ref().and_then(|life| life.ttl_days);
+        let due = due(self, days.map(|days| days.saturating_mul(24 * 3600)));
+        if due.is_some_and(|due| due <= around.now) {
+            let message = "the days that it is kept are over".to_owned();
+            return Stand::unready(status, "Expired", Lifecycle::Expired, message);
+        }
+        Stand {
+            due,
+            ..Stand::ready(status, "Ready", Lifecycle::ValidSpec)
+        }
+    }
+}
 
 /// Words by which someone decided about an approval, which stay as they are.
-const DECISIONS: [&str; 8] = [
-    "Approved", "Allowed", "Succeeded", "Ready", "Denied", "Rejected", "Blocked", "Failed",
+pub(in crate::controller) const DECISIONS: [(&str, bool); 8] = [
+    ("approved", true),
+    ("allowed", true),
+    ("succeeded", true),
+    ("ready", true),
+    ("denied", false),
+    ("rejected", false),
+    ("blocked", false),
+    ("failed", false),
 ];
 
-/// A decision is written into the phase by someone else, and is not ours to undo.
-fn decided(policy: &ApprovalPolicy) -> Stand {
-    let phase = policy.status.as_ref().and_then(|status| status.phase.as_deref());
-    let decision = DECISIONS
-        .into_iter()
-        .find(|word| phase.is_some_and(|phase| phase.eq_ignore_ascii_case(word)));
-    match decision {
-        Some(_) => Stand::Kept {
-            reason: Lifecycle::Active,
-        },
-        None => ACTIVE,
+/// Whether an approval was given or refused; none while nobody has decided.
+pub(in crate::controller) fn decision(policy: &ApprovalPolicy) -> Option<bool> {
+    let phase = policy.status.as_ref()?.phase.as_deref()?;
+    let mut words = DECISIONS.into_iter();
+    words
+        .find(|(word, _)| word.eq_ignore_ascii_case(phase))
+        .map(|(_, is_given)| is_given)
+}
+
+impl Plain for ApprovalPolicy {
+    /// A decision is written into the phase by someone else, and is not ours to undo.
+    fn stand(&self, around: &Around) -> Stand<ApprovalPolicyStatus> {
+        let mut stand = self.active();
+        if decision(self).is_none() {
+            return stand;
+        }
+        stand.phase = None;
+        stand.message = format!(
+            "decided: {}",
+            stand.status.phase.as_deref().unwrap_or_default()
+        );
+        let conditions = Self::conditions(&stand.status);
+        let told = condition(conditions, ConditionType::Ready);
+        let told = told.and_then(|ready| ready.message.as_deref());
+        if told != Some(&stand.message) {
+            stand.status.last_decision_at = Some(around.now);
+        }
+        stand
     }
 }
 
-/// A budget is used up when more was used of anything than its limit.
-fn spent(budget: &Budget) -> Stand {
-    let used = budget.status.as_ref().and_then(|status| status.used.as_ref());
-    let (Some(limits), Some(used)) = (budget.spec.limits.as_ref(), used) else {
-        return ACTIVE;
-    };
-    let over: Vec<&str> = amounts(limits)
-        .into_iter()
-        .zip(amounts(used))
-        .filter_map(|((name, limit), (_, used))| {
-            let limit: Quantity = limit.as_deref()?.trim().parse().ok()?;
-            let used: Quantity = used.as_deref()?.trim().parse().ok()?;
-            (used > limit).then_some(name)
-        })
-        .collect();
-    if over.is_empty() {
-        return ACTIVE;
-    }
-    Stand::Degraded {
-        phase: "Exceeded",
-        reason: Lifecycle::Exceeded,
-        message: format!("more was used than allowed of: {}", over.join(", ")),
+impl Plain for Budget {
+    /// A budget is used up when more was used of anything than its limit.
+    fn stand(&self, _: &Around) -> Stand<BudgetStatus> {
+        let mut stand = self.active();
+        let used = stand.status.used.get_or_insert_with(nothing).clone();
+        let over = self.spec.limits.as_ref().map(|limits| over(limits, &used));
+        let over = over.unwrap_or_default();
+        if over.is_empty() {
+            return stand;
+        }
+        let message = format!("more was used than allowed of: {}", over.join(", "));
+        Stand::unready(stand.status, "Exceeded", Lifecycle::Exceeded, message)
     }
 }
 
-fn amounts(of: &Amounts) -> [(&'static str, &Option<String>); 5] {
+fn nothing() -> Amounts {
+    let zero = || Some("0".to_owned());
+    Amounts {
+        tokens: zero(),
+        dollars: zero(),
+        cpu: zero(),
+        memory: zero(),
+        gpu: zero(),
+        extra: Default::default(),
+    }
+}
+
+/// Of what more was used than its limit; what cannot be read as an amount is not counted.
+fn over(limits: &Amounts, used: &Amounts) -> Vec<&'static str> {
+    let pairs = amounts(limits).into_iter().zip(amounts(used));
+    let over = pairs.filter_map(|((name, limit), (_, used))| {
+        let limit: Quantity = limit?.trim().parse().ok()?;
+        let used: Quantity = used?.trim().parse().ok()?;
+        (used > limit).then_some(name)
+    });
+    over.collect()
+}
+
+fn amounts(of: &Amounts) -> [(&'static str, Option<&str>); 5] {
     let Amounts {
         tokens,
         dollars,
@@ -141,10 +244,10 @@ fn amounts(of: &Amounts) -> [(&'static str, &Option<String>); 5] {
         extra: _,
     } = of;
     [
-        ("tokens", tokens),
-        ("dollars", dollars),
-        ("cpu", cpu),
-        ("memory", memory),
-        ("gpu", gpu),
+        ("tokens", tokens.as_deref()),
+        ("dollars", dollars.as_deref()),
+        ("cpu", cpu.as_deref()),
+        ("memory", memory.as_deref()),
+        ("gpu", gpu.as_deref()),
     ]
 }

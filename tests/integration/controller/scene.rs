@@ -36,6 +36,14 @@ impl Scene {
         })
     }
 
+    /// Another namespace, in which the same controllers work.
+    pub(super) fn beside(&self, here: Namespace) -> Self {
+        Self {
+            settings: self.settings.clone(),
+            here,
+        }
+    }
+
     /// The same, with an Agent and its provider.
     pub(super) async fn with_agent(settings: &[(&str, &str)]) -> Result<Self> {
         let scene = Self::new(settings).await?;
