@@ -128,14 +128,9 @@ pub(super) fn invalid<K: Statused>(
     let message = told.join("; ");
     let reason = causes.first().map(|first| first.reason.into());
     let reason = reason.unwrap_or(Lifecycle::Reconciled.into());
-    let mut next = of(
-        object,
-        stored(object),
-        "Invalid",
-        reason,
-        message.clone(),
-        now,
-    );
+    let mut status = stored(object);
+    K::mark(&mut status, "Invalid");
+    let mut next = of(object, status, reason, message.clone(), now);
     next.observed
         .push(holds(ConditionType::InvalidSpec, reason, &message));
     next.telling(events::Reason::InvalidSpec, message)
@@ -164,12 +159,13 @@ pub(super) fn waiting<K: Statused>(
 /// Something keeps the object from being of use: it is on its way, not broken.
 fn blocked<K: Statused>(
     object: &K,
-    status: K::Status,
+    mut status: K::Status,
     reason: Lifecycle,
     message: String,
     now: Timestamp,
 ) -> Standing<K::Status> {
-    let mut next = of(object, status, "Pending", reason.into(), message, now);
+    K::mark(&mut status, "Pending");
+    let mut next = of(object, status, reason.into(), message, now);
     for type_ in [ConditionType::Blocked, ConditionType::Progressing] {
         let observed = holds(type_, reason.into(), &next.message);
         next.observed.push(observed);
@@ -184,7 +180,7 @@ pub(super) fn standing<K: Statused>(
     now: Timestamp,
 ) -> Standing<K::Status> {
     let Stand {
-        status,
+        mut status,
         phase,
         is_ready,
         reason,
@@ -192,14 +188,10 @@ pub(super) fn standing<K: Statused>(
         warning,
         due: _,
     } = stand;
-    let mut next = of(
-        object,
-        status,
-        phase.unwrap_or_default(),
-        reason,
-        message,
-        now,
-    );
+    if let Some(phase) = phase {
+        K::mark(&mut status, phase);
+    }
+    let mut next = of(object, status, reason, message, now);
     next.observed.push(Observation::new(
         ConditionType::Ready,
         match is_ready {
@@ -238,14 +230,10 @@ pub(super) fn stored<K: Statused>(object: &K) -> K::Status {
 fn of<K: Statused>(
     object: &K,
     mut status: K::Status,
-    phase: &'static str,
     reason: Reason,
     message: String,
     now: Timestamp,
 ) -> Standing<K::Status> {
-    if !phase.is_empty() {
-        K::mark(&mut status, phase);
-    }
     let conditions = object.stored().map(K::conditions).unwrap_or_default();
     if !is_judged(object) || !says(conditions, reason, &message) {
         K::looked_at(&mut status, now);

@@ -70,8 +70,10 @@ impl Wiring<'_> {
         let memories = self.plain("memories", shelves, &shelves.memories);
         let agent_needs = || Needed(agents.clone(), Arc::clone(&shelves.agents));
 
-        self.follow_made(&shelves.jobs, agent_run::prune_job, runs.on_job());
-        self.follow_made(&shelves.pods, agent_run::prune_pod, runs.on_pod());
+        let jobs = self.made(Group::Agents, label::AGENT_RUN, agent_run::prune_job);
+        self.feed(&shelves.jobs, jobs, &runs.on_job());
+        let pods = self.made(Group::Agents, label::AGENT_RUN, agent_run::prune_pod);
+        self.feed(&shelves.pods, pods, &runs.on_pod());
         self.follow(Kind::AgentRun, &shelves.runs, vec![runs.on_run()]);
         self.follow(
             Kind::Agent,
@@ -195,29 +197,32 @@ impl Wiring<'_> {
         K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
         let all: Told<K> = Arc::new(move |change| told.iter().for_each(|told| told(change)));
-        let scopes = self.groups.followed(kind);
-        self.feed(shelf, scopes, None, shelves::prune, &all);
+        let source = Source {
+            scopes: self.groups.followed(kind),
+            label: None,
+            prune: shelves::prune,
+        };
+        self.feed(shelf, source, &all);
     }
 
-    /// Follows what was made for runs.
-    fn follow_made<K>(&mut self, shelf: &Arc<Shelf<K>>, prune: fn(&mut K), told: Told<K>)
+    /// What was made for objects of a group, by its label.
+    fn made<K>(&self, group: Group, label: &'static str, prune: fn(&mut K)) -> Source<K> {
+        Source {
+            scopes: self.groups.scopes(group),
+            label: Some(label),
+            prune,
+        }
+    }
+
+    fn feed<K>(&mut self, shelf: &Arc<Shelf<K>>, source: Source<K>, told: &Told<K>)
     where
         K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
-        let scopes = self.groups.scopes(Group::Agents);
-        self.feed(shelf, scopes, Some(label::AGENT_RUN), prune, &told);
-    }
-
-    fn feed<K>(
-        &mut self,
-        shelf: &Arc<Shelf<K>>,
-        scopes: Vec<Scope>,
-        label: Option<&'static str>,
-        prune: fn(&mut K),
-        told: &Told<K>,
-    ) where
-        K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
-    {
+        let Source {
+            scopes,
+            label,
+            prune,
+        } = source;
         for scope in scopes {
             let feed = Feed {
                 client: self.context.client.clone(),
@@ -245,6 +250,13 @@ impl Wiring<'_> {
             Ok(())
         });
     }
+}
+
+/// Where something is followed, by which label, and what of it is kept.
+struct Source<K> {
+    scopes: Vec<Scope>,
+    label: Option<&'static str>,
+    prune: fn(&mut K),
 }
 
 /// The objects that need others, and the work on them.

@@ -67,7 +67,7 @@ fn deprecated(provider: VcsProvider, auth: &VcsAuth) -> Option<&'static str> {
         .filter(|_| method(auth) == AuthMethod::Token)?;
     let host = host_auth(provider);
     let sort = token.type_.or(host.default_token_type)?;
-    host.deprecated.contains(&sort).then(|| match sort {
+    host.deprecated.contains(&sort).then_some(match sort {
         TokenType::Pat => "pat",
         TokenType::FineGrained => "fine_grained",
         TokenType::ApiToken => "api_token",
