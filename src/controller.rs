@@ -13,9 +13,12 @@ mod lease;
 mod metrics;
 mod needs;
 mod plain;
+mod schedule;
 mod shelves;
 mod stand;
+mod tool_run;
 mod wiring;
+mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -35,6 +35,12 @@ pub mod label {
     pub const STEP_INDEX: &str = "agents.proompteng.ai/step-index";
     /// Delivery that caused an object, for idempotent submission.
     pub const DELIVERY_ID: &str = "jangar.proompteng.ai/delivery-id";
+    /// Name of the ToolRun that a Job, pod or ConfigMap belongs to.
+    pub const TOOL_RUN: &str = "jangar.proompteng.ai/tool-run";
+    /// Name of the Schedule that made a run.
+    pub const SCHEDULE: &str = "schedules.proompteng.ai/schedule";
+    /// Name of the Workspace that a claim belongs to.
+    pub const WORKSPACE: &str = "workspaces.proompteng.ai/workspace";
     /// On a namespace: how admission treats it while the webhook does not answer.
     pub const ADMISSION: &str = "agents.proompteng.ai/admission";
     /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.

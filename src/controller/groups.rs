@@ -113,21 +113,25 @@ pub(super) const fn group(kind: Kind) -> Group {
 /// The groups that read a kind. Nobody does anything about sources of implementations yet.
 const fn readers(kind: Kind) -> &'static [Group] {
     match kind {
-        Kind::ImplementationSource => &[],
+        Kind::ImplementationSource | Kind::Orchestration => &[],
         Kind::Agent
-        | Kind::AgentRun
         | Kind::AgentProvider
         | Kind::ImplementationSpec
         | Kind::VersionControlProvider
         | Kind::Memory => &[Group::Agents],
-        Kind::Orchestration | Kind::OrchestrationRun => &[],
-        Kind::Schedule | Kind::Workspace | Kind::ToolRun | Kind::Tool => &[],
-        Kind::ApprovalPolicy
-        | Kind::SignalDelivery
+        // Schedules copy them.
+        Kind::AgentRun => &[Group::Agents, Group::Supporting],
+        Kind::OrchestrationRun => &[Group::Orchestrations, Group::Supporting],
+        Kind::Tool
+        | Kind::ToolRun
+        | Kind::ApprovalPolicy
         | Kind::Budget
         | Kind::SecretBinding
         | Kind::Signal
-        | Kind::Artifact => &[Group::Supporting],
+        | Kind::SignalDelivery
+        | Kind::Schedule
+        | Kind::Artifact
+        | Kind::Workspace => &[Group::Supporting],
     }
 }
 
@@ -156,6 +160,10 @@ mod tests {
             "in namespace a and in namespace b"
         );
         assert_eq!(names(&apart, Kind::Budget), "", "its group is off");
+        assert_eq!(
+            names(&apart, Kind::OrchestrationRun),
+            "in namespace b and in namespace c"
+        );
         let wide = Groups {
             supporting: Some(Namespaces::All),
             ..apart

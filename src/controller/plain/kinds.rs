@@ -14,7 +14,7 @@ use crate::api::kinds::{
     Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
     Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
     Memory, MemoryStatus, SecretBinding, SecretBindingStatus, Signal, SignalDelivery,
-    SignalDeliveryStatus, SignalStatus,
+    SignalDeliveryStatus, SignalStatus, Tool, ToolStatus,
 };
 use crate::api::validate::Quantity;
 use crate::controller::stand::{Stand, Statused, condition, due, stored};
@@ -90,6 +90,12 @@ impl Plain for Memory {
             reason: Lifecycle::SecretResolved.into(),
             ..self.valid()
         }
+    }
+}
+
+impl Plain for Tool {
+    fn stand(&self, _: &Around) -> Stand<ToolStatus> {
+        self.valid()
     }
 }
 
