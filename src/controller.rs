@@ -12,6 +12,7 @@ mod groups;
 mod lease;
 mod metrics;
 mod needs;
+mod orchestration_run;
 mod plain;
 mod schedule;
 mod shelves;

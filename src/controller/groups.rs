@@ -113,22 +113,24 @@ pub(super) const fn group(kind: Kind) -> Group {
 /// The groups that read a kind. Nobody does anything about sources of implementations yet.
 const fn readers(kind: Kind) -> &'static [Group] {
     match kind {
-        Kind::ImplementationSource | Kind::Orchestration => &[],
+        Kind::ImplementationSource => &[],
         Kind::Agent
         | Kind::AgentProvider
         | Kind::ImplementationSpec
         | Kind::VersionControlProvider
         | Kind::Memory => &[Group::Agents],
-        // Schedules copy them.
-        Kind::AgentRun => &[Group::Agents, Group::Supporting],
+        // Steps make runs, and schedules copy them.
+        Kind::AgentRun => &[Group::Agents, Group::Orchestrations, Group::Supporting],
         Kind::OrchestrationRun => &[Group::Orchestrations, Group::Supporting],
+        Kind::Orchestration => &[Group::Orchestrations],
+        // Steps make calls, and wait for approvals and signals.
+        Kind::ToolRun | Kind::ApprovalPolicy | Kind::SignalDelivery => {
+            &[Group::Orchestrations, Group::Supporting]
+        }
         Kind::Tool
-        | Kind::ToolRun
-        | Kind::ApprovalPolicy
         | Kind::Budget
         | Kind::SecretBinding
         | Kind::Signal
-        | Kind::SignalDelivery
         | Kind::Schedule
         | Kind::Artifact
         | Kind::Workspace => &[Group::Supporting],

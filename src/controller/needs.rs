@@ -46,10 +46,17 @@ const fn changes(kind: Kind) -> &'static [(Group, &'static [&'static str])] {
     match kind {
         Kind::AgentRun => &[
             (Group::Agents, &["patch", "delete"]),
+            (Group::Orchestrations, &["create", "patch"]),
             (Group::Supporting, &["create", "patch"]),
         ],
-        Kind::OrchestrationRun => &[(Group::Supporting, &["create", "patch"])],
-        Kind::ToolRun => &[(Group::Supporting, &["patch"])],
+        Kind::OrchestrationRun => &[
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["create", "patch"]),
+        ],
+        Kind::ToolRun => &[
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["patch"]),
+        ],
         Kind::Agent
         | Kind::AgentProvider
         | Kind::ImplementationSpec

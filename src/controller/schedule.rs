@@ -55,13 +55,21 @@ impl Schedules {
     fn active(&self, key: &Key) -> Vec<Run> {
         let shelves = &self.shelves;
         let agents = shelves.runs.in_namespace(&key.namespace, |run| {
-            let phase = run.status.as_ref().and_then(|status| status.phase.as_deref());
+            let phase = run
+                .status
+                .as_ref()
+                .and_then(|status| status.phase.as_deref());
             is_made_by(run, &key.name) && is_open(phase)
         });
-        let others = shelves.orchestration_runs.in_namespace(&key.namespace, |run| {
-            let phase = run.status.as_ref().and_then(|status| status.phase.as_deref());
-            is_made_by(run, &key.name) && is_open(phase)
-        });
+        let others = shelves
+            .orchestration_runs
+            .in_namespace(&key.namespace, |run| {
+                let phase = run
+                    .status
+                    .as_ref()
+                    .and_then(|status| status.phase.as_deref());
+                is_made_by(run, &key.name) && is_open(phase)
+            });
         let agents = agents.into_iter().map(Run::Agent);
         agents
             .chain(others.into_iter().map(Run::Orchestration))
@@ -80,14 +88,21 @@ impl Schedules {
             Err(fault) => return Err(fault),
         }
         let namespace = &schedule.namespace;
-        let there: Option<K> = self.context.look_up(MAKE, namespace, &run.name_any()).await?;
+        let there: Option<K> = self
+            .context
+            .look_up(MAKE, namespace, &run.name_any())
+            .await?;
         match there {
             Some(there) if is_made_by(&there, &schedule.name) => Ok(None),
             Some(_) => {
                 let why = "another object has the name that the run needs";
                 Err(Fault::new(MAKE, Class::Config, why))
             }
-            None => Err(Fault::new(MAKE, Class::Conflict, "it went while it was looked at")),
+            None => Err(Fault::new(
+                MAKE,
+                Class::Conflict,
+                "it went while it was looked at",
+            )),
         }
     }
 
@@ -134,7 +149,9 @@ impl Reconciler for Schedules {
 
     async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
         let schedule = self.shelves.schedules.get(key);
-        let target = schedule.as_ref().and_then(|schedule| self.target(schedule, key));
+        let target = schedule
+            .as_ref()
+            .and_then(|schedule| self.target(schedule, key));
         let policy = schedule.as_ref().map(|schedule| plan::policy(schedule));
         // Where all may run at once, nobody asks which do.
         let asks = policy.is_some_and(|policy| policy != ConcurrencyPolicy::Allow);

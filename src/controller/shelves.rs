@@ -12,8 +12,8 @@ use super::{agent_run, tool_run};
 use crate::api::kind::Kind;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentRun, ApprovalPolicy, Artifact, Budget, ImplementationSpec, Memory,
-    OrchestrationRun, Schedule, SecretBinding, Signal, SignalDelivery, Tool, ToolRun,
-    VersionControlProvider, Workspace,
+    Orchestration, OrchestrationRun, Schedule, SecretBinding, Signal, SignalDelivery, Tool,
+    ToolRun, VersionControlProvider, Workspace,
 };
 
 /// Keeps a whole manifest beside the object that it was made into.
@@ -39,6 +39,7 @@ pub(super) struct Shelves {
     pub(super) tool_jobs: Arc<Shelf<Job>>,
     pub(super) tool_pods: Arc<Shelf<Pod>>,
     pub(super) schedules: Arc<Shelf<Schedule>>,
+    pub(super) orchestrations: Arc<Shelf<Orchestration>>,
     pub(super) orchestration_runs: Arc<Shelf<OrchestrationRun>>,
     pub(super) workspaces: Arc<Shelf<Workspace>>,
     pub(super) claims: Arc<Shelf<PersistentVolumeClaim>>,
@@ -66,6 +67,7 @@ impl Default for Shelves {
             tool_jobs: Shelf::with_owner(tool_run::owner).into(),
             tool_pods: Shelf::with_owner(tool_run::owner).into(),
             schedules: Default::default(),
+            orchestrations: Default::default(),
             orchestration_runs: Default::default(),
             workspaces: Default::default(),
             claims: Default::default(),

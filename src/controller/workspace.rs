@@ -61,7 +61,10 @@ impl Workspaces {
 fn is_owned(claim: &PersistentVolumeClaim, workspace: &Workspace) -> bool {
     let owners = claim.meta().owner_references.iter().flatten();
     let uid = workspace.uid();
-    uid.is_some() && owners.into_iter().any(|owner| Some(&owner.uid) == uid.as_ref())
+    uid.is_some()
+        && owners
+            .into_iter()
+            .any(|owner| Some(&owner.uid) == uid.as_ref())
 }
 
 impl Reconciler for Workspaces {
@@ -114,7 +117,9 @@ impl Reconciler for Workspaces {
             Action::Grow { claim, size } => {
                 let path = "/spec/resources/requests/storage";
                 let grow = json!({"op": "add", "path": path, "value": size});
-                let grown = context.change("grow the claim", &**claim, vec![grow]).await?;
+                let grown = context
+                    .change("grow the claim", &**claim, vec![grow])
+                    .await?;
                 self.learn(grown);
             }
             Action::Remove(claim) => {

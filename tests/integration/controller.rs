@@ -5,6 +5,7 @@ mod custody;
 mod idle;
 mod lease;
 mod looks;
+mod orchestrations;
 mod refuses;
 mod runs;
 mod scene;

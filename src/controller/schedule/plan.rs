@@ -182,7 +182,11 @@ fn at_its_time(
     let note = format!("run {} was made for {due}", run.name());
     let mut next = described(seen, schedule, status).telling(events::Reason::Scheduled, note);
     if missed > 0 {
-        let count = if missed == MANY { "at least 100" } else { &missed.to_string() };
+        let count = if missed == MANY {
+            "at least 100"
+        } else {
+            &missed.to_string()
+        };
         let note = format!("{count} earlier times were passed over");
         next = next.telling(events::Reason::ScheduleMissed, note);
     }
@@ -208,7 +212,10 @@ fn hindrance(seen: &Observed, schedule: &Schedule, due: Timestamp) -> Option<&'s
     }
     let is_forbidden = policy(schedule) == ConcurrencyPolicy::Forbid;
     // The run of this very time may be there from before a crash.
-    let own = seen.target.as_ref().map(|target| copy(schedule, target, due).name());
+    let own = seen
+        .target
+        .as_ref()
+        .map(|target| copy(schedule, target, due).name());
     let others = seen.active.iter().any(|run| Some(run.name()) != own);
     (is_forbidden && others).then_some("an earlier run has not ended")
 }

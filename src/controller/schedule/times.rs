@@ -75,7 +75,9 @@ fn pauses(last: Timestamp, pause: Duration, now: Timestamp) -> Option<i64> {
 
 fn after(last: Timestamp, pause: Duration, pauses: i64) -> Option<Timestamp> {
     let pause = i64::try_from(pause.as_millis()).ok()?;
-    let time = pause.checked_mul(pauses)?.checked_add(last.as_millisecond())?;
+    let time = pause
+        .checked_mul(pauses)?
+        .checked_add(last.as_millisecond())?;
     Timestamp::from_millisecond(time).ok()
 }
 

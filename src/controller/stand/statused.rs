@@ -8,9 +8,10 @@ use crate::api::kind::Kind;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
     Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
-    Memory, MemoryStatus, Schedule, ScheduleStatus, SecretBinding, SecretBindingStatus, Signal,
-    SignalDelivery, SignalDeliveryStatus, SignalStatus, Tool, ToolStatus, VersionControlProvider,
-    VersionControlProviderStatus, Workspace, WorkspaceStatus,
+    Memory, MemoryStatus, Orchestration, OrchestrationStatus, Schedule, ScheduleStatus,
+    SecretBinding, SecretBindingStatus, Signal, SignalDelivery, SignalDeliveryStatus, SignalStatus,
+    Tool, ToolStatus, VersionControlProvider, VersionControlProviderStatus, Workspace,
+    WorkspaceStatus,
 };
 use crate::controller::context::Thing;
 
@@ -82,5 +83,6 @@ statused! {
     Artifact: ArtifactStatus, phase phase;
     Tool: ToolStatus, phase phase;
     Schedule: ScheduleStatus, phase phase;
+    Orchestration: OrchestrationStatus, phase phase;
     Workspace: WorkspaceStatus, phase phase;
 }

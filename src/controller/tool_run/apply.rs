@@ -32,7 +32,11 @@ impl ToolRuns {
             }
             Action::MakeJob(job) => match context.create(MAKE_JOB, &**job).await {
                 Ok(made) => {
-                    tracing::info!(namespace = job.namespace(), job = job.name_any(), "Job made");
+                    tracing::info!(
+                        namespace = job.namespace(),
+                        job = job.name_any(),
+                        "Job made"
+                    );
                     shelves.tool_jobs.learn(pruned_job(made));
                 }
                 // The next pass sees whose it is.
@@ -78,7 +82,11 @@ impl ToolRuns {
             true => with(&**run, finalizer::RUNTIME_CLEANUP),
             false => without(&**run, finalizer::RUNTIME_CLEANUP),
         };
-        let what = if hold { "hold the call" } else { "let the call go" };
+        let what = if hold {
+            "hold the call"
+        } else {
+            "let the call go"
+        };
         match gone(self.context.change(what, &**run, changes).await)? {
             Some(mut changed) => {
                 shelves::prune(&mut changed);

@@ -128,7 +128,8 @@ fn belongs<K: Resource>(object: &K, uid: Option<&str>) -> bool {
 
 fn held<K: Resource>(objects: Vec<Arc<K>>, finalizer: &str) -> Vec<Arc<K>> {
     let held = objects.into_iter();
-    held.filter(|object| is_held(&**object, finalizer)).collect()
+    held.filter(|object| is_held(&**object, finalizer))
+        .collect()
 }
 
 /// Whether the Job can no longer tell how it ends, so that only its pods can.

@@ -177,10 +177,19 @@ mod tests {
         let document: Value = serde_json::from_str(document).unwrap();
         assert_eq!(document["parameters"], json!({"path": "src"}));
         assert_eq!(job.metadata.name.as_deref(), Some("lint-1-tool"));
-        assert_eq!(job.metadata.finalizers, Some(vec![finalizer::OUTCOME.to_owned()]));
+        assert_eq!(
+            job.metadata.finalizers,
+            Some(vec![finalizer::OUTCOME.to_owned()])
+        );
         let spec = job.spec.unwrap();
-        assert_eq!(spec.ttl_seconds_after_finished, None, "it is set once the outcome is stored");
-        assert_eq!((spec.backoff_limit, spec.active_deadline_seconds), (Some(0), Some(60)));
+        assert_eq!(
+            spec.ttl_seconds_after_finished, None,
+            "it is set once the outcome is stored"
+        );
+        assert_eq!(
+            (spec.backoff_limit, spec.active_deadline_seconds),
+            (Some(0), Some(60))
+        );
         let pod = serde_json::to_value(spec.template.spec).unwrap();
         let container = &pod["containers"][0];
         assert_eq!(container["image"], "lint:1");

@@ -154,7 +154,12 @@ fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
     if finding.outcome.is_none() && is_at_work(&evidence) {
         return store(status::orphaned(run, &finding, evidence.deletion.as_ref()));
     }
-    store(status::missing(run, &finding, evidence.deletion.as_ref(), seen.now))
+    store(status::missing(
+        run,
+        &finding,
+        evidence.deletion.as_ref(),
+        seen.now,
+    ))
 }
 
 fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
@@ -208,7 +213,10 @@ fn begin(seen: &Observed, run: &Arc<ToolRun>, settings: &Settings) -> RunPlan {
     let of_tool = faults(Kind::Tool, serde_json::to_value(&**tool)).unwrap_or_default();
     if let Some(first) = of_tool.first() {
         let name = tool.name_any();
-        let message = format!("Tool {name} cannot be called: {}: {}", first.field, first.message);
+        let message = format!(
+            "Tool {name} cannot be called: {}: {}",
+            first.field, first.message
+        );
         return wait(seen, run, settings, Lifecycle::MissingTool, &message);
     }
     if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
@@ -288,7 +296,10 @@ fn release(seen: &Observed, job: &Arc<Job>, settings: &Settings) -> Option<Actio
     if is_marked && !is_held(&**job, finalizer::OUTCOME) {
         return None;
     }
-    let own = seen.tool.as_ref().and_then(|tool| tool.spec.ttl_seconds_after_finished);
+    let own = seen
+        .tool
+        .as_ref()
+        .and_then(|tool| tool.spec.ttl_seconds_after_finished);
     let own = own.and_then(|seconds| u64::try_from(seconds).ok());
     let ttl = match last_status_of(job) {
         LastStatus::Finished { outcome, .. } => {

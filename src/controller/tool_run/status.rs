@@ -28,7 +28,10 @@ const RUNTIME: &str = "tool";
 
 /// The phase of a call; one that nobody knows counts as pending.
 pub(super) fn phase(run: &ToolRun) -> Phase {
-    let phase = run.status.as_ref().and_then(|status| status.phase.as_deref());
+    let phase = run
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
     phase.and_then(Phase::parse).unwrap_or(Phase::Pending)
 }
 
@@ -74,7 +77,11 @@ fn standing(
     next
 }
 
-fn observing(mut next: RunStanding, type_: ConditionType, reason: impl Into<Reason>) -> RunStanding {
+fn observing(
+    mut next: RunStanding,
+    type_: ConditionType,
+    reason: impl Into<Reason>,
+) -> RunStanding {
     next.observed.retain(|entry| entry.type_ != type_);
     let message = next.message.clone();
     let observed = Observation::new(type_, ConditionStatus::True, reason, message);
@@ -137,7 +144,10 @@ pub(super) fn waiting(run: &ToolRun, reason: Lifecycle, message: &str) -> RunSta
 pub(super) fn troubled(run: &ToolRun, fault: &Fault) -> Option<RunStanding> {
     let (reason, event) = (fault.class.condition()?, fault.class.event()?);
     let next = standing(run, phase(run), reason, fault.sentence());
-    Some(saying(observing(next, ConditionType::Warning, reason), event))
+    Some(saying(
+        observing(next, ConditionType::Warning, reason),
+        event,
+    ))
 }
 
 /// A call that has ended, at this time.
@@ -160,7 +170,12 @@ fn ended(
 }
 
 /// Waiting is over.
-pub(super) fn unfit(run: &ToolRun, reason: Lifecycle, message: &str, now: Timestamp) -> RunStanding {
+pub(super) fn unfit(
+    run: &ToolRun,
+    reason: Lifecycle,
+    message: &str,
+    now: Timestamp,
+) -> RunStanding {
     let message = format!("{message}, and the time to wait for it is over");
     let next = ended(run, Phase::Failed, reason, message, now);
     let next = observing(next, ConditionType::InvalidSpec, reason);
@@ -228,8 +243,15 @@ pub(super) fn finished(run: &ToolRun, job: &Job, ending: Ending, now: Timestamp)
 }
 
 /// The Job is being deleted or gone, and a pod of it still works: what it will say counts.
-pub(super) fn orphaned(run: &ToolRun, finding: &Finding, deletion: Option<&Deletion>) -> RunStanding {
-    let message = format!("the Job is gone ({}), but its pod still works", finding.class);
+pub(super) fn orphaned(
+    run: &ToolRun,
+    finding: &Finding,
+    deletion: Option<&Deletion>,
+) -> RunStanding {
+    let message = format!(
+        "the Job is gone ({}), but its pod still works",
+        finding.class
+    );
     let mut next = standing(run, phase(run), Lifecycle::Running, message);
     keep_deletion(&mut next, deletion);
     let is_new = condition(run, ConditionType::JobMissing).is_none();
@@ -300,7 +322,11 @@ pub(super) fn ratified(run: &ToolRun) -> Option<RunStanding> {
     let reason = outcome.reason.as_deref().and_then(read_reason)?;
     let message = outcome.message.clone().unwrap_or_default();
     let mut next = standing(run, phase(run), reason, message);
-    for type_ in [ConditionType::InvalidSpec, ConditionType::Accepted, ConditionType::JobMissing] {
+    for type_ in [
+        ConditionType::InvalidSpec,
+        ConditionType::Accepted,
+        ConditionType::JobMissing,
+    ] {
         let Some(kept) = condition(run, type_).filter(|kept| kept.status == "True") else {
             continue;
         };
@@ -309,7 +335,8 @@ pub(super) fn ratified(run: &ToolRun) -> Option<RunStanding> {
         };
         let message = kept.message.clone().unwrap_or_default();
         let holds = ConditionStatus::True;
-        next.observed.push(Observation::new(type_, holds, reason, message));
+        next.observed
+            .push(Observation::new(type_, holds, reason, message));
     }
     Some(next)
 }

@@ -16,7 +16,8 @@ use super::scene::{ALONE, DEADLINE, Scene};
 
 /// A schedule that is due all the time, so that no test waits for a minute to pass.
 fn often(more: Value) -> Value {
-    let mut spec = json!({"cron": "@every 1s", "targetRef": {"kind": "AgentRun", "name": "nightly"}});
+    let mut spec =
+        json!({"cron": "@every 1s", "targetRef": {"kind": "AgentRun", "name": "nightly"}});
     json_patch::merge(&mut spec, &more);
     spec
 }
@@ -33,12 +34,17 @@ async fn a_schedule_waits_for_its_target_and_then_copies_it_at_each_time() -> Re
     let scene = Scene::with_agent(&[]).await?;
     let _controller = scene.controller().await?;
     scene.make(Kind::Schedule, "x", often(json!({}))).await?;
-    scene.until_ready(Kind::Schedule, "x", "False MissingTarget").await?;
+    scene
+        .until_ready(Kind::Schedule, "x", "False MissingTarget")
+        .await?;
     // A target that is stopped never runs itself.
     scene.run("nightly", json!({"cancel": true})).await?;
     let made = runs(&scene, |runs| runs.len() >= 2).await?;
     assert!(made.iter().all(|run| run.spec.cancel.is_none()));
-    let keys: BTreeSet<_> = made.iter().map(|run| run.spec.idempotency_key.clone()).collect();
+    let keys: BTreeSet<_> = made
+        .iter()
+        .map(|run| run.spec.idempotency_key.clone())
+        .collect();
     assert_eq!(keys.len(), made.len());
     let schedule = scene.until_any(Kind::Schedule, "x", |schedule| {
         schedule.data["status"]["lastRunTime"].is_string()
@@ -50,13 +56,18 @@ async fn a_schedule_waits_for_its_target_and_then_copies_it_at_each_time() -> Re
     let schedules = scene.any(Kind::Schedule);
     schedules.delete("x", &DeleteParams::background()).await?;
     scene.until_gone(Kind::Schedule, "x").await?;
-    let left = scene.here.api::<AgentRun>().get(&made[0].name_any()).await?;
+    let left = scene
+        .here
+        .api::<AgentRun>()
+        .get(&made[0].name_any())
+        .await?;
     assert_eq!(left.metadata.deletion_timestamp, None, "its runs stay");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_controller_that_starts_again_makes_no_run_twice_and_one_for_all_missed_times() -> Result<()> {
+async fn a_controller_that_starts_again_makes_no_run_twice_and_one_for_all_missed_times()
+-> Result<()> {
     support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     scene.run("nightly", json!({"cancel": true})).await?;
@@ -73,7 +84,10 @@ async fn a_controller_that_starts_again_makes_no_run_twice_and_one_for_all_misse
     });
     later.await?;
     let made = runs(&scene, |runs| runs.len() >= 2).await?;
-    let times: BTreeSet<_> = made.iter().map(|run| run.spec.idempotency_key.clone()).collect();
+    let times: BTreeSet<_> = made
+        .iter()
+        .map(|run| run.spec.idempotency_key.clone())
+        .collect();
     assert_eq!(times.len(), made.len(), "one run for each time");
     Ok(())
 }
@@ -91,14 +105,22 @@ async fn runs_of_a_schedule_stand_beside_each_other_only_if_they_may() -> Result
     let only = runs(&scene, |runs| !runs.is_empty()).await?;
     assert_eq!(only.len(), 1);
     scene
-        .merge(Kind::Schedule, "x", json!({"spec": {"concurrencyPolicy": "Replace"}}))
+        .merge(
+            Kind::Schedule,
+            "x",
+            json!({"spec": {"concurrencyPolicy": "Replace"}}),
+        )
         .await?;
     let name = only[0].name_any();
-    scene.until(&name, |run| run.spec.cancel == Some(true)).await?;
+    scene
+        .until(&name, |run| run.spec.cancel == Some(true))
+        .await?;
     scene
         .merge(Kind::Schedule, "x", json!({"spec": {"suspend": true}}))
         .await?;
-    scene.until_ready(Kind::Schedule, "x", "True Suspended").await?;
+    scene
+        .until_ready(Kind::Schedule, "x", "True Suspended")
+        .await?;
     Ok(())
 }
 
@@ -108,10 +130,22 @@ async fn a_settled_schedule_costs_no_write_and_a_wrong_one_says_why() -> Result<
     let (scene, mut looks) = Scene::watched().await?;
     let _controller = scene.controller().await?;
     scene.run("nightly", json!({"cancel": true})).await?;
-    scene.make(Kind::Schedule, "x", often(json!({"cron": "0 0 1 1 *"}))).await?;
-    scene.make(Kind::Schedule, "wrong", often(json!({"timezone": "Mars/Base"}))).await?;
-    scene.until_ready(Kind::Schedule, "x", "True Active").await?;
-    scene.until_ready(Kind::Schedule, "wrong", "False InvalidTimeZone").await?;
+    scene
+        .make(Kind::Schedule, "x", often(json!({"cron": "0 0 1 1 *"})))
+        .await?;
+    scene
+        .make(
+            Kind::Schedule,
+            "wrong",
+            often(json!({"timezone": "Mars/Base"})),
+        )
+        .await?;
+    scene
+        .until_ready(Kind::Schedule, "x", "True Active")
+        .await?;
+    scene
+        .until_ready(Kind::Schedule, "wrong", "False InvalidTimeZone")
+        .await?;
     scene.until_phase("nightly", "Cancelled").await?;
     let versions = || async {
         let list = scene.any(Kind::Schedule).list(&Default::default()).await?;

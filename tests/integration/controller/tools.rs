@@ -33,7 +33,8 @@ async fn end_pod(scene: &Scene, call: &str, phase: &str) -> Result<()> {
         "state": {"terminated": {"exitCode": code, "reason": "Error"}},
     }]}});
     let patch = Patch::Merge(status);
-    pods.patch_status(&pod, &PatchParams::default(), &patch).await?;
+    pods.patch_status(&pod, &PatchParams::default(), &patch)
+        .await?;
     Ok(())
 }
 
@@ -62,9 +63,13 @@ async fn a_call_waits_for_its_tool_and_keeps_how_its_job_ended() -> Result<()> {
     for name in ["good", "bad"] {
         scene.make(Kind::ToolRun, name, call()).await?;
     }
-    scene.until_ready(Kind::ToolRun, "good", "False MissingTool").await?;
+    scene
+        .until_ready(Kind::ToolRun, "good", "False MissingTool")
+        .await?;
     scene.make(Kind::Tool, "lint", tool()).await?;
-    scene.until_ready(Kind::Tool, "lint", "True ValidSpec").await?;
+    scene
+        .until_ready(Kind::Tool, "lint", "True ValidSpec")
+        .await?;
     for (name, phase) in [("good", "Succeeded"), ("bad", "Failed")] {
         let running = until_phase(&scene, name, "Running").await?;
         assert_eq!(running["jobRef"]["name"], format!("{name}-tool"));
@@ -115,7 +120,8 @@ async fn a_job_that_is_deleted_by_someone_is_told_and_its_pod_still_counts() -> 
     let labels = ListParams::default().labels(&format!("{}=x", label::TOOL_RUN));
     let jobs = scene.here.api::<Job>();
     for job in jobs.list(&labels).await? {
-        jobs.delete(&job.name_any(), &DeleteParams::background()).await?;
+        jobs.delete(&job.name_any(), &DeleteParams::background())
+            .await?;
     }
     end_pod(&scene, "x", "Succeeded").await?;
     let done = until_phase(&scene, "x", "Succeeded").await?;

@@ -30,14 +30,20 @@ async fn a_workspace_follows_its_claim_until_its_time_is_over() -> Result<()> {
     let _controller = scene.controller().await?;
     let spec = json!({"size": "1Gi", "storageClassName": "none"});
     scene.make(Kind::Workspace, "x", spec).await?;
-    scene.until_ready(Kind::Workspace, "x", "False Pending").await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "False Pending")
+        .await?;
     bind(&scene, "x").await?;
-    let ready = scene.until_ready(Kind::Workspace, "x", "True Bound").await?;
+    let ready = scene
+        .until_ready(Kind::Workspace, "x", "True Bound")
+        .await?;
     assert_eq!(ready.data["status"]["volumeName"], "volume-1");
     scene
         .merge(Kind::Workspace, "x", json!({"spec": {"ttlSeconds": 1}}))
         .await?;
-    let over = scene.until_ready(Kind::Workspace, "x", "False Expired").await?;
+    let over = scene
+        .until_ready(Kind::Workspace, "x", "False Expired")
+        .await?;
     let is_it = |said: &events::Said| said.reason == "Expired";
     events::until(&scene.here.client, &over, DEADLINE, is_it).await?;
     let claims = scene.here.api::<PersistentVolumeClaim>();
@@ -45,10 +51,12 @@ async fn a_workspace_follows_its_claim_until_its_time_is_over() -> Result<()> {
         claim.metadata.deletion_timestamp.is_some()
     })
     .await
-    .or_else(|error| match format!("{error:#}").contains("last seen:\nnull") {
-        true => Ok(PersistentVolumeClaim::default()),
-        false => Err(error),
-    })?;
+    .or_else(
+        |error| match format!("{error:#}").contains("last seen:\nnull") {
+            true => Ok(PersistentVolumeClaim::default()),
+            false => Err(error),
+        },
+    )?;
     Ok(())
 }
 
@@ -64,9 +72,13 @@ async fn a_claim_of_someone_else_is_waited_for_and_a_removed_one_is_made_again()
     claims.create(&PostParams::default(), &other).await?;
     let spec = json!({"size": "1Gi", "storageClassName": "none"});
     scene.make(Kind::Workspace, "x", spec).await?;
-    scene.until_ready(Kind::Workspace, "x", "False ClaimNameConflict").await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "False ClaimNameConflict")
+        .await?;
     claims.delete("x", &DeleteParams::background()).await?;
-    scene.until_ready(Kind::Workspace, "x", "False Pending").await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "False Pending")
+        .await?;
     let made = wait::until(&claims, "x", DEADLINE, |_| true).await?;
     claims.delete("x", &DeleteParams::background()).await?;
     let again = wait::until(&claims, "x", DEADLINE, |claim| claim.uid() != made.uid());
@@ -84,8 +96,12 @@ async fn a_settled_workspace_costs_no_write() -> Result<()> {
     scene.make(Kind::Workspace, "x", spec).await?;
     scene.make(Kind::Workspace, "wrong", json!({})).await?;
     bind(&scene, "x").await?;
-    scene.until_ready(Kind::Workspace, "x", "True Bound").await?;
-    scene.until_ready(Kind::Workspace, "wrong", "False MissingSize").await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "True Bound")
+        .await?;
+    scene
+        .until_ready(Kind::Workspace, "wrong", "False MissingSize")
+        .await?;
     let versions = || async {
         let list = scene.any(Kind::Workspace).list(&Default::default()).await?;
         let versions = list.iter().map(ResourceExt::resource_version);

@@ -8,7 +8,8 @@ const DUE: &str = "2026-01-02T06:00:00Z";
 const NOW: &str = "2026-01-02T06:00:01Z";
 
 fn schedule(spec: &Value, status: &Value) -> Schedule {
-    let mut given = json!({"cron": "0 6 * * *", "targetRef": {"kind": "AgentRun", "name": "nightly"}});
+    let mut given =
+        json!({"cron": "0 6 * * *", "targetRef": {"kind": "AgentRun", "name": "nightly"}});
     let fields = given.as_object_mut().unwrap();
     fields.extend(spec.as_object().unwrap().clone());
     serde_json::from_value(json!({
@@ -68,8 +69,20 @@ fn each_schedule_does_what_its_time_asks_for() {
     for (row, spec, status, active, expected) in [
         ("new", json!({}), &Value::Null, vec![], MADE),
         ("due", json!({}), &settled, vec![], MADE),
-        ("done", json!({}), &done, vec![], "Active Active [], 2026-01-03T06:00:00Z"),
-        ("due before it was edited", json!({}), &edited, vec![], "Active Active [], 2026-01-03T06:00:00Z"),
+        (
+            "done",
+            json!({}),
+            &done,
+            vec![],
+            "Active Active [], 2026-01-03T06:00:00Z",
+        ),
+        (
+            "due before it was edited",
+            json!({}),
+            &edited,
+            vec![],
+            "Active Active [], 2026-01-03T06:00:00Z",
+        ),
         (
             "late",
             json!({}),
@@ -84,8 +97,20 @@ fn each_schedule_does_what_its_time_asks_for() {
             vec![],
             "Active Active [no run was made for 2026-01-02T06:00:00Z: it is too late by now], 2026-01-03T06:00:00Z",
         ),
-        ("in time", json!({"startingDeadlineSeconds": 1}), &settled, vec![], MADE),
-        ("suspended", json!({"suspend": true}), &settled, vec![], "Suspended Suspended [], wait"),
+        (
+            "in time",
+            json!({"startingDeadlineSeconds": 1}),
+            &settled,
+            vec![],
+            MADE,
+        ),
+        (
+            "suspended",
+            json!({"suspend": true}),
+            &settled,
+            vec![],
+            "Suspended Suspended [], wait",
+        ),
         ("beside another", json!({}), &settled, vec!["s-1"], MADE),
         (
             "not beside another",

@@ -101,26 +101,97 @@ fn each_step_of_a_call_follows_from_what_is_seen() {
         absence: Absence::NotFound,
         last: None,
     };
-    let marked = json!({"metadata": {"finalizers": [], "annotations": {annotation::OUTCOME_RECORDED: "x"}}});
+    let marked =
+        json!({"metadata": {"finalizers": [], "annotations": {annotation::OUTCOME_RECORDED: "x"}}});
     for (row, given, sight, expected) in [
-        ("new", json!({"metadata": {"finalizers": []}}), Sight::Absent, "hold"),
+        (
+            "new",
+            json!({"metadata": {"finalizers": []}}),
+            Sight::Absent,
+            "hold",
+        ),
         ("held", json!({}), Sight::Absent, "Pending Pending"),
-        ("reserved", reserved.clone(), Sight::Absent, "make the document, make the Job"),
+        (
+            "reserved",
+            reserved.clone(),
+            Sight::Absent,
+            "make the document, make the Job",
+        ),
         ("made", reserved.clone(), job(&json!({})), "Running Running"),
-        ("made and ended", reserved.clone(), job(&ended("Complete")), "Running Running"),
-        ("taken", reserved.clone(), Sight::Taken, "Pending JobNameConflict"),
+        (
+            "made and ended",
+            reserved.clone(),
+            job(&ended("Complete")),
+            "Running Running",
+        ),
+        (
+            "taken",
+            reserved.clone(),
+            Sight::Taken,
+            "Pending JobNameConflict",
+        ),
         ("follows", bound.clone(), job(&json!({})), "Running Running"),
-        ("completed", bound.clone(), job(&ended("Complete")), "Succeeded Completed"),
-        ("failed", bound.clone(), job(&ended("Failed")), "Failed JobFailed"),
+        (
+            "completed",
+            bound.clone(),
+            job(&ended("Complete")),
+            "Succeeded Completed",
+        ),
+        (
+            "failed",
+            bound.clone(),
+            job(&ended("Failed")),
+            "Failed JobFailed",
+        ),
         ("gone", bound.clone(), gone(), "Failed JobDeletedUnknown"),
-        ("cancelled", with(&bound, json!({"spec": {"cancel": true}})), job(&json!({})), "Cancelled Cancelled"),
-        ("cancelled too late", with(&bound, json!({"spec": {"cancel": true}})), job(&ended("Complete")), "Succeeded Completed"),
-        ("deleted", with(&bound, going.clone()), job(&json!({})), "Cancelled Cancelled"),
-        ("wrong", json!({"spec": {"toolRef": {"name": ""}}}), Sight::Absent, "Failed Required"),
-        ("to release", done("Succeeded"), job(&ended("Complete")), "release for Some(60)"),
-        ("to stop", done("Cancelled"), job(&json!({})), "release for None, stop"),
-        ("settled", done("Succeeded"), job(&with(&ended("Complete"), marked)), ""),
-        ("to let go", with(&done("Succeeded"), going), Sight::Absent, "let go"),
+        (
+            "cancelled",
+            with(&bound, json!({"spec": {"cancel": true}})),
+            job(&json!({})),
+            "Cancelled Cancelled",
+        ),
+        (
+            "cancelled too late",
+            with(&bound, json!({"spec": {"cancel": true}})),
+            job(&ended("Complete")),
+            "Succeeded Completed",
+        ),
+        (
+            "deleted",
+            with(&bound, going.clone()),
+            job(&json!({})),
+            "Cancelled Cancelled",
+        ),
+        (
+            "wrong",
+            json!({"spec": {"toolRef": {"name": ""}}}),
+            Sight::Absent,
+            "Failed Required",
+        ),
+        (
+            "to release",
+            done("Succeeded"),
+            job(&ended("Complete")),
+            "release for Some(60)",
+        ),
+        (
+            "to stop",
+            done("Cancelled"),
+            job(&json!({})),
+            "release for None, stop",
+        ),
+        (
+            "settled",
+            done("Succeeded"),
+            job(&with(&ended("Complete"), marked)),
+            "",
+        ),
+        (
+            "to let go",
+            with(&done("Succeeded"), going),
+            Sight::Absent,
+            "let go",
+        ),
     ] {
         let plan = plan(&seen(run(&given), sight), &settings());
         assert_eq!(words(&plan), expected, "{row}");

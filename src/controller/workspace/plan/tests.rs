@@ -48,18 +48,90 @@ fn each_claim_is_followed_to_its_end() {
     let plain = json!({"size": "1Gi"});
     let brief = json!({"size": "1Gi", "ttlSeconds": 60});
     for (row, spec, claim, second, expected) in [
-        ("new", &plain, Sight::Absent, 0, "make, Pending Pending , wait"),
-        ("on its way", &plain, ours("Pending", "1Gi"), 0, "Pending Pending v-1, wait"),
-        ("there", &plain, ours("Bound", "1Gi"), 0, "Ready Bound v-1, wait"),
-        ("same size", &plain, ours("Bound", "1024Mi"), 0, "Ready Bound v-1, wait"),
-        ("smaller", &plain, ours("Bound", "512Mi"), 0, "Ready Bound v-1, grow to 1Gi, wait"),
-        ("larger", &plain, ours("Bound", "2Gi"), 0, "Ready Bound v-1, wait"),
-        ("lost", &plain, ours("Lost", "1Gi"), 0, "Failed Lost v-1, wait"),
-        ("of someone else", &plain, Sight::Taken, 0, "Pending ClaimNameConflict , 2026-01-01T00:00:05Z"),
-        ("for a while", &brief, ours("Bound", "1Gi"), 0, "Ready Bound v-1, 2026-01-01T00:01:00Z"),
-        ("over", &brief, ours("Bound", "1Gi"), 60, "remove, Expired Expired , wait"),
-        ("over and gone", &brief, Sight::Absent, 60, "Expired Expired , wait"),
-        ("wrong", &json!({}), Sight::Absent, 0, "Invalid MissingSize , wait"),
+        (
+            "new",
+            &plain,
+            Sight::Absent,
+            0,
+            "make, Pending Pending , wait",
+        ),
+        (
+            "on its way",
+            &plain,
+            ours("Pending", "1Gi"),
+            0,
+            "Pending Pending v-1, wait",
+        ),
+        (
+            "there",
+            &plain,
+            ours("Bound", "1Gi"),
+            0,
+            "Ready Bound v-1, wait",
+        ),
+        (
+            "same size",
+            &plain,
+            ours("Bound", "1024Mi"),
+            0,
+            "Ready Bound v-1, wait",
+        ),
+        (
+            "smaller",
+            &plain,
+            ours("Bound", "512Mi"),
+            0,
+            "Ready Bound v-1, grow to 1Gi, wait",
+        ),
+        (
+            "larger",
+            &plain,
+            ours("Bound", "2Gi"),
+            0,
+            "Ready Bound v-1, wait",
+        ),
+        (
+            "lost",
+            &plain,
+            ours("Lost", "1Gi"),
+            0,
+            "Failed Lost v-1, wait",
+        ),
+        (
+            "of someone else",
+            &plain,
+            Sight::Taken,
+            0,
+            "Pending ClaimNameConflict , 2026-01-01T00:00:05Z",
+        ),
+        (
+            "for a while",
+            &brief,
+            ours("Bound", "1Gi"),
+            0,
+            "Ready Bound v-1, 2026-01-01T00:01:00Z",
+        ),
+        (
+            "over",
+            &brief,
+            ours("Bound", "1Gi"),
+            60,
+            "remove, Expired Expired , wait",
+        ),
+        (
+            "over and gone",
+            &brief,
+            Sight::Absent,
+            60,
+            "Expired Expired , wait",
+        ),
+        (
+            "wrong",
+            &json!({}),
+            Sight::Absent,
+            0,
+            "Invalid MissingSize , wait",
+        ),
     ] {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let seen = Observed {
@@ -73,7 +145,8 @@ fn each_claim_is_followed_to_its_end() {
 
 #[test]
 fn a_claim_is_as_the_workspace_asks_and_goes_with_it() {
-    let asked = json!({"size": " 1Gi", "accessModes": ["ReadWriteMany"], "storageClassName": "fast"});
+    let asked =
+        json!({"size": " 1Gi", "accessModes": ["ReadWriteMany"], "storageClassName": "fast"});
     let made = claim(&workspace(&asked));
     assert_eq!(
         serde_json::to_value(&made.spec).unwrap(),
