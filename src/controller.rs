@@ -8,40 +8,39 @@ mod args;
 mod cache;
 mod context;
 mod driver;
+mod groups;
 mod lease;
 mod metrics;
 mod needs;
+mod orchestration_run;
+mod plain;
+mod schedule;
 mod shelves;
+mod stand;
+mod tool_run;
+mod wiring;
+mod workspace;
 
-use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::TryFutureExt;
-use futures::future::join_all;
 use kube::Client;
-use kube::core::NamespaceResourceScope;
-use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
 pub use args::{Args, Config};
 
 use crate::ADMIN_PATHS;
-use crate::api::contract::{label, reporter};
-use crate::cluster::{self, Namespaces, Obstacle, Scope, connect};
+use crate::api::contract::reporter;
+use crate::cluster::{self, Obstacle, connect};
 use crate::events::{self, Reporter};
 use crate::kit::program::{Error, Program};
 use crate::kit::telemetry::Identity;
-use agent_run::{AgentRuns, Wakes};
 use args::OwnPod;
-use cache::{Feed, Health, Kept, Shelf, Told};
 use context::{Clock, Context};
-use driver::{Pace, Work};
+use driver::Pace;
 use lease::Elector;
 use metrics::Metrics;
-use shelves::Shelves;
 
 const IDENTITY: Identity = Identity {
     program: "agents-controller",
@@ -50,9 +49,6 @@ const IDENTITY: Identity = Identity {
 
 /// Tries to look at the cluster before the start is given up.
 const LOOKS: u32 = 5;
-/// Time between two looks at the watches.
-const HEALTH_CHECK: Duration = Duration::from_secs(5);
-
 /// Runs the controllers until they are told to end.
 pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
@@ -60,7 +56,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     };
     let Config {
         common,
-        namespaces,
+        groups,
         workers,
         sweep,
         pod,
@@ -74,7 +70,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     lease.namespace = lease.namespace.or(pod.namespace.clone());
     let home = client.default_namespace().to_owned();
     let lease_home = lease.namespace.clone().unwrap_or(home);
-    let needed = needs::all(&namespaces, lease.enabled.then_some(&*lease_home));
+    let needed = needs::all(&groups, lease.enabled.then_some(&*lease_home));
     look(&client, &needed).await?;
     let metrics = Metrics::new(&program.telemetry().meter());
     let (elector, leadership) = Elector::new(
@@ -91,13 +87,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         metrics,
         leadership,
     });
-    reconcile_runs(
-        &mut program,
-        &context,
-        &namespaces,
-        runs,
-        Pace { workers, sweep },
-    );
+    let pace = Pace { workers, sweep };
+    wiring::start(&mut program, context, groups, runs, pace);
     program.tasks.support("lease", |shutdown| {
         elector.run(shutdown).map_err(Into::into)
     });
@@ -130,114 +121,4 @@ fn identity(instance: &str, pod: &OwnPod) -> String {
     let unique = pod.uid.clone();
     let unique = unique.unwrap_or_else(|| format!("{:016x}", fastrand::u64(..)));
     format!("{instance}_{unique}")
-}
-
-/// The reconciler of runs, with the copies that it reads and the task that works.
-fn reconcile_runs(
-    program: &mut Program,
-    context: &Arc<Context>,
-    namespaces: &Namespaces,
-    settings: agent_run::Settings,
-    pace: Pace,
-) {
-    let shelves = Arc::new(Shelves::default());
-    let work = Work::default();
-    let runs = Arc::new(AgentRuns::new(
-        Arc::clone(context),
-        Arc::clone(&shelves),
-        settings,
-    ));
-    let wakes = Wakes::new(Arc::clone(&runs), work.clone());
-    let health = Arc::new(Health::new(program.readiness.gate("caches")));
-    let mut follow = Follow {
-        context: Arc::clone(context),
-        scopes: namespaces.scopes(),
-        health: Arc::clone(&health),
-        feeds: Vec::new(),
-    };
-    let made = Some(label::AGENT_RUN);
-    follow.add(&shelves.runs, None, agent_run::prune_run, &wakes.on_run());
-    follow.add(&shelves.jobs, made, agent_run::prune_job, &wakes.on_job());
-    follow.add(&shelves.pods, made, agent_run::prune_pod, &wakes.on_pod());
-    follow.add(&shelves.agents, None, shelves::prune, &wakes.on_reference());
-    follow.add(
-        &shelves.providers,
-        None,
-        shelves::prune,
-        &wakes.on_reference(),
-    );
-    follow.add(
-        &shelves.implementations,
-        None,
-        shelves::prune,
-        &wakes.on_reference(),
-    );
-    follow.add(
-        &shelves.memories,
-        None,
-        shelves::prune,
-        &wakes.on_reference(),
-    );
-    let feeds = follow.feeds;
-    let watched = Arc::clone(&health);
-    program.tasks.support("caches", |shutdown| async move {
-        tokio::select! {
-            _ = shutdown.started() => {}
-            _ = join_all(feeds) => {}
-            () = check(&watched) => {}
-        }
-        Ok(())
-    });
-    let context = Arc::clone(context);
-    program.tasks.work("runs", |shutdown| async move {
-        tokio::select! {
-            _ = shutdown.started() => return Ok(()),
-            () = health.all_listed() => {}
-        }
-        driver::run(runs, context, work, pace, shutdown).await;
-        Ok(())
-    });
-}
-
-/// Brings the gate up to date from time to time: a watch that stays broken says nothing more.
-async fn check(health: &Health) {
-    loop {
-        sleep(HEALTH_CHECK).await;
-        health.show(Instant::now());
-    }
-}
-
-/// The watches that will run.
-struct Follow {
-    context: Arc<Context>,
-    scopes: Vec<Scope>,
-    health: Arc<Health>,
-    feeds: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
-}
-
-impl Follow {
-    /// Follows a kind in every scope.
-    fn add<K>(
-        &mut self,
-        shelf: &Arc<Shelf<K>>,
-        label: Option<&'static str>,
-        prune: fn(&mut K),
-        told: &Told<K>,
-    ) where
-        K: Kept + kube::Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
-    {
-        for scope in &self.scopes {
-            let feed = Feed {
-                client: self.context.client.clone(),
-                scope: scope.clone(),
-                label,
-                prune,
-                shelf: Arc::clone(shelf),
-                told: Arc::clone(told),
-            };
-            feed.expect(&self.health);
-            let run = feed.run(Arc::clone(&self.health), self.context.metrics.clone());
-            self.feeds.push(Box::pin(run));
-        }
-    }
 }

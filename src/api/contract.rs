@@ -41,6 +41,16 @@ pub mod label {
     pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
     /// Delivery that caused an object, for idempotent submission.
     pub const DELIVERY_ID: &str = "jangar.proompteng.ai/delivery-id";
+    /// Name of the ToolRun that a Job, pod or ConfigMap belongs to.
+    pub const TOOL_RUN: &str = "jangar.proompteng.ai/tool-run";
+    /// Name of the Schedule that made a run.
+    pub const SCHEDULE: &str = "schedules.proompteng.ai/schedule";
+    /// Name of the OrchestrationRun that the object of a step belongs to.
+    pub const ORCHESTRATION_RUN: &str = "jangar.proompteng.ai/orchestration-run";
+    /// Name of the step that an object carries out.
+    pub const ORCHESTRATION_STEP: &str = "jangar.proompteng.ai/orchestration-step";
+    /// Name of the Workspace that a claim belongs to.
+    pub const WORKSPACE: &str = "workspaces.proompteng.ai/workspace";
     /// On a namespace: how admission treats it while the webhook does not answer.
     pub const ADMISSION: &str = "agents.proompteng.ai/admission";
     /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
@@ -53,6 +63,8 @@ pub mod annotation {
     pub const OUTCOME_RECORDED: &str = "agents.proompteng.ai/outcome-recorded";
     /// W3C trace context of the admission that let the object in.
     pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
+    /// On an OrchestrationRun: how many orchestrations have started one another up to it.
+    pub const ORCHESTRATION_DEPTH: &str = "agents.proompteng.ai/orchestration-depth";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
     /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.
@@ -133,6 +145,14 @@ pub mod env {
     pub const EVENTS_RATE_LIMIT_PER_MIN: &str = "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN";
     /// Namespaces whose objects are followed.
     pub const NAMESPACES: &str = "JANGAR_AGENTS_CONTROLLER_NAMESPACES";
+    /// Whether orchestrations and their runs are worked on.
+    pub const ORCHESTRATIONS_ENABLED: &str = "JANGAR_ORCHESTRATION_CONTROLLER_ENABLED";
+    /// Namespaces in which they are.
+    pub const ORCHESTRATIONS_NAMESPACES: &str = "JANGAR_ORCHESTRATION_CONTROLLER_NAMESPACES";
+    /// Whether all kinds besides agents and orchestrations are worked on.
+    pub const SUPPORTING_ENABLED: &str = "JANGAR_SUPPORTING_CONTROLLER_ENABLED";
+    /// Namespaces in which they are.
+    pub const SUPPORTING_NAMESPACES: &str = "JANGAR_SUPPORTING_CONTROLLER_NAMESPACES";
     /// Labels that every run must have.
     pub const LABELS_REQUIRED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_REQUIRED";
     /// The only labels that a run may have.

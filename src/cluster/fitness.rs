@@ -20,7 +20,7 @@ pub struct Need {
     /// Version of the group.
     pub version: &'static str,
     /// The resource, with its subresource behind a slash if one is meant.
-    pub resource: &'static str,
+    pub resource: String,
     /// What is done with it.
     pub verbs: &'static [&'static str],
     /// Where.
@@ -122,11 +122,11 @@ async fn look(client: &Client, need: &Need, served: &Served) -> kube::Result<Opt
         scope,
     } = need;
     let what = match group.is_empty() {
-        true => (*resource).to_owned(),
+        true => resource.clone(),
         false => format!("{resource}.{group}"),
     };
     let known = served.get(&(*group, *version));
-    if !known.is_some_and(|known| known.contains(*resource)) {
+    if !known.is_some_and(|known| known.contains(resource.as_str())) {
         let problem = format!("{what} {version} is not served; apply the CRDs");
         return Ok(Some(problem));
     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::groups::Groups;
 use super::{agent_run, lease};
 use crate::api::contract::{env, port};
-use crate::cluster::Namespaces;
 use crate::events;
 use crate::kit::args::{Common, Defaults};
 use crate::kit::config::{Flags, Invalid, Reader, Setting, Settings};
@@ -16,7 +16,7 @@ pub type Args = Flags<Config>;
 #[derive(Debug)]
 pub struct Config {
     pub(super) common: Common,
-    pub(super) namespaces: Namespaces,
+    pub(super) groups: Groups,
     pub(super) workers: usize,
     pub(super) sweep: Duration,
     pub(super) pod: OwnPod,
@@ -35,13 +35,7 @@ pub(super) struct OwnPod {
 impl Settings for Config {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         reader.heading("Reconcilers");
-        let namespaces = reader.value(
-            Setting::new(
-                env::NAMESPACES,
-                "Namespaces whose objects are reconciled; * for all needs a ClusterRole",
-            )
-            .or("agents"),
-        );
+        let groups = Groups::read(reader);
         let workers = reader.value(
             Setting::new(
                 env::WORKERS,
@@ -69,7 +63,7 @@ impl Settings for Config {
         let common = Common::read(reader, defaults);
         Ok(Self {
             common: common?,
-            namespaces: namespaces?,
+            groups: groups?,
             workers: workers?,
             sweep: sweep?,
             pod: pod?,

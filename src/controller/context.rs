@@ -86,6 +86,18 @@ impl Context {
         within_deadline(what, api.get_opt(name)).await
     }
 
+    /// Whether an object is there. Asks for its metadata only, so that no secret is ever read.
+    pub(crate) async fn is_there<K: Thing>(
+        &self,
+        what: &'static str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<bool, Fault> {
+        let api: Api<K> = self.api(namespace);
+        let found = within_deadline(what, api.get_metadata_opt(name)).await?;
+        Ok(found.is_some())
+    }
+
     pub(crate) async fn create<K: Thing>(
         &self,
         what: &'static str,

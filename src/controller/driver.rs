@@ -135,7 +135,15 @@ async fn store<R: Reconciler>(
     let Advance::Write(next) = next else {
         return Ok(false);
     };
-    let mut written = context.write_status(object, next).await?;
+    let mut written = match context.write_status(object, next).await {
+        Ok(written) => written,
+        Err(fault) if fault.is_not_found() => {
+            // It went meanwhile, so there is nothing to say about it any more.
+            reconciler.shelf().unlearn(&Key::of(object));
+            return Ok(true);
+        }
+        Err(fault) => return Err(fault),
+    };
     shelves::prune(&mut written);
     reconciler.shelf().learn(written);
     reconciler.stored(object);

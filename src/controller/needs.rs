@@ -2,70 +2,121 @@
 //!
 //! Events are not here: without them the work goes on, and every one that could not be written is counted.
 
+use super::groups::{Group, Groups, group};
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
-use crate::cluster::{Namespaces, Need, Scope};
+use crate::cluster::{Need, Scope};
 
-/// Kinds that are read.
-const READ: [Kind; 4] = [
-    Kind::Agent,
-    Kind::AgentProvider,
-    Kind::ImplementationSpec,
-    Kind::Memory,
-];
+const READ: &[&str] = &["get", "list", "watch"];
+const WRITE: &[&str] = &["patch"];
 
 /// Everything that is needed, for all scopes.
-pub(super) fn all(namespaces: &Namespaces, lease: Option<&str>) -> Vec<Need> {
+pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
     let mut needs = Vec::new();
-    for scope in namespaces.scopes() {
-        needs.extend(in_scope(&scope));
+    for kind in Kind::ALL {
+        for scope in groups.followed(kind) {
+            needs.push(of(kind, "", READ, scope));
+        }
+        for (group, verbs) in changes(kind) {
+            let scopes = groups.scopes(*group).into_iter();
+            needs.extend(scopes.map(|scope| of(kind, "", verbs, scope)));
+        }
+        // A kind that nobody follows is not worked on either.
+        if !groups.followed(kind).is_empty() {
+            let scopes = groups.scopes(group(kind)).into_iter();
+            needs.extend(scopes.map(|scope| of(kind, "/status", WRITE, scope)));
+        }
+    }
+    for scope in groups.scopes(Group::Agents) {
+        needs.extend(for_runs(&scope));
+    }
+    for scope in groups.scopes(Group::Supporting) {
+        needs.extend(for_tools(&scope));
     }
     if let Some(namespace) = lease {
-        needs.push(Need {
-            group: "coordination.k8s.io",
-            version: "v1",
-            resource: "leases",
-            verbs: &["get", "list", "watch", "create", "update"],
-            scope: Scope::Namespace(namespace.to_owned()),
-        });
+        let verbs = &["get", "list", "watch", "create", "update"];
+        let scope = Scope::Namespace(namespace.to_owned());
+        needs.push(other("coordination.k8s.io", "leases", verbs, &scope));
     }
     needs
 }
 
-fn in_scope(scope: &Scope) -> Vec<Need> {
-    let ours = |kind: Kind, resource, verbs| Need {
+/// What is done with objects of ours besides writing their status: in which group, and what.
+const fn changes(kind: Kind) -> &'static [(Group, &'static [&'static str])] {
+    match kind {
+        Kind::AgentRun => &[
+            (Group::Agents, &["patch", "delete"]),
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["create", "patch"]),
+        ],
+        Kind::OrchestrationRun => &[
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["create", "patch"]),
+        ],
+        Kind::ToolRun => &[
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["patch"]),
+        ],
+        Kind::Agent
+        | Kind::AgentProvider
+        | Kind::ImplementationSpec
+        | Kind::ImplementationSource
+        | Kind::VersionControlProvider
+        | Kind::Memory
+        | Kind::Orchestration
+        | Kind::Tool
+        | Kind::ApprovalPolicy
+        | Kind::Budget
+        | Kind::SecretBinding
+        | Kind::Signal
+        | Kind::SignalDelivery
+        | Kind::Schedule
+        | Kind::Artifact
+        | Kind::Workspace => &[],
+    }
+}
+
+/// What runs are made of.
+fn for_runs(scope: &Scope) -> [Need; 4] {
+    let jobs = &["get", "list", "watch", "create", "patch", "delete"];
+    let pods = &["get", "list", "watch", "patch", "delete"];
+    [
+        other("batch", "jobs", jobs, scope),
+        other("", "pods", pods, scope),
+        other("", "configmaps", &["get", "create"], scope),
+        other("", "secrets", &["get"], scope),
+    ]
+}
+
+/// What calls of tools and workspaces are made of.
+fn for_tools(scope: &Scope) -> [Need; 5] {
+    let claims = &["get", "list", "watch", "create", "patch", "delete"];
+    let [jobs, pods, config_maps, secrets] = for_runs(scope);
+    let claims = other("", "persistentvolumeclaims", claims, scope);
+    [jobs, pods, config_maps, secrets, claims]
+}
+
+fn of(kind: Kind, part: &str, verbs: &'static [&'static str], scope: Scope) -> Need {
+    Need {
         group: kind.group(),
         version: VERSION,
-        resource,
+        resource: format!("{}{part}", kind.plural()),
         verbs,
-        scope: scope.clone(),
-    };
-    let others = |group, resource, verbs| Need {
+        scope,
+    }
+}
+
+fn other(
+    group: &'static str,
+    resource: &str,
+    verbs: &'static [&'static str],
+    scope: &Scope,
+) -> Need {
+    Need {
         group,
         version: "v1",
-        resource,
+        resource: resource.to_owned(),
         verbs,
         scope: scope.clone(),
-    };
-    let mut needs: Vec<Need> = READ
-        .into_iter()
-        .map(|kind| ours(kind, kind.plural(), &["get", "list", "watch"]))
-        .collect();
-    needs.extend([
-        ours(
-            Kind::AgentRun,
-            "agentruns",
-            &["get", "list", "watch", "patch", "delete"],
-        ),
-        ours(Kind::AgentRun, "agentruns/status", &["patch"]),
-        others(
-            "batch",
-            "jobs",
-            &["get", "list", "watch", "create", "patch", "delete"],
-        ),
-        others("", "pods", &["get", "list", "watch", "patch", "delete"]),
-        others("", "configmaps", &["get", "create"]),
-        others("", "secrets", &["get"]),
-    ]);
-    needs
+    }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use futures::{Stream, StreamExt, TryStreamExt};
 use kube::{
     Api, Resource, ResourceExt,
+    core::DynamicObject,
     runtime::{WatchStreamExt, watcher},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -55,6 +56,21 @@ pub async fn until<K: Watched>(
 /// Waits until the object is gone.
 pub async fn until_gone<K: Watched>(api: &Api<K>, name: &str, deadline: Duration) -> Result<()> {
     until_seen(api, name, deadline, |object| object.is_none()).await
+}
+
+/// Waits until an object of any kind, or that there is none, is as wanted, and returns it.
+pub async fn until_any(
+    api: &Api<DynamicObject>,
+    what: &str,
+    name: &str,
+    deadline: Duration,
+    wanted: impl Fn(Option<&DynamicObject>) -> bool,
+) -> Result<Option<DynamicObject>> {
+    let states = watcher::watch_object(api.clone(), name).default_backoff();
+    follow(states, deadline, what, |object: &Option<DynamicObject>| {
+        wanted(object.as_ref())
+    })
+    .await
 }
 
 async fn until_seen<K: Watched>(

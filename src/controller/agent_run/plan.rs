@@ -5,7 +5,7 @@
 //! stopped. [`begin`] is about the start of a turn, [`settle`] about what may go.
 
 mod begin;
-mod evidence;
+pub(in crate::controller) mod evidence;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -223,7 +223,7 @@ fn mourn(seen: &Observed, run: &AgentRun, turn: Turn) -> RunPlan {
 }
 
 /// Whether a finalizer of ours is on an object.
-pub(super) fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
+pub(in crate::controller) fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
     let finalizers = object.meta().finalizers.as_deref().unwrap_or_default();
     finalizers.iter().any(|name| name == finalizer)
 }

@@ -4,10 +4,10 @@
 //! ended; [`verdict`] is about the end of a Job and what follows, [`missing`] about a Job that is gone, [`end`] about the
 //! end of the run, [`steps`] about what a workflow shows of its steps.
 
-mod end;
+pub(in crate::controller) mod end;
 mod missing;
 mod steps;
-mod verdict;
+pub(in crate::controller) mod verdict;
 
 pub(super) use end::{cancelled, changed, duplicate, not_submitted, ratified, refused, unfit};
 pub(super) use missing::{missing, orphaned};

@@ -97,6 +97,30 @@ impl<A, S> Step<A, S> {
     }
 }
 
+impl<S> Standing<S> {
+    /// A standing of which nothing was observed yet.
+    pub(crate) fn new(status: S, reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            observed: Vec::new(),
+            reason: reason.into(),
+            message: message.into(),
+            notices: Vec::new(),
+            facts: Vec::new(),
+        }
+    }
+
+    /// The same, with something to tell that has nothing to do with a Job.
+    pub(crate) fn telling(mut self, reason: events::Reason, note: impl Into<String>) -> Self {
+        self.notices.push(Notice {
+            reason,
+            note: note.into(),
+            job: None,
+        });
+        self
+    }
+}
+
 impl Next {
     /// The earlier of two.
     pub(crate) fn or(self, other: Self) -> Self {

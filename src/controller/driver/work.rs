@@ -12,6 +12,7 @@ use super::fault::{Class, Fault};
 use super::plan::Next;
 use super::queue::{Priority, Queue};
 use super::{Reconciler, attempt};
+use crate::cluster::Scope;
 use crate::controller::cache::Key;
 use crate::controller::context::Context;
 use crate::kit::shutdown::Shutdown;
@@ -20,9 +21,11 @@ use crate::kit::shutdown::Shutdown;
 const NEVER: Duration = Duration::from_secs(24 * 3600);
 
 /// The work of one kind, as those see it who ask for some. Cheap to clone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Work {
     shared: Arc<Shared>,
+    /// Where the kind is worked on; it may be followed in more places.
+    scopes: Arc<[Scope]>,
 }
 
 #[derive(Debug, Default)]
@@ -32,8 +35,19 @@ struct Shared {
 }
 
 impl Work {
-    /// Asks for an object to be looked at.
+    pub(crate) fn new(scopes: Vec<Scope>) -> Self {
+        Self {
+            shared: Arc::default(),
+            scopes: scopes.into(),
+        }
+    }
+
+    /// Asks for an object to be looked at, unless it lies where nobody works.
     pub(crate) fn add(&self, key: Key, priority: Priority) {
+        let mut scopes = self.scopes.iter();
+        if !scopes.any(|scope| scope.covers(&key.namespace)) {
+            return;
+        }
         self.queue().add(key, priority);
         self.shared.wake.notify_one();
     }
@@ -147,7 +161,7 @@ impl<R: Reconciler> Crew<R> {
     fn sweep(&self) {
         let strays = self.reconciler.strays();
         for key in self.reconciler.shelf().keys().into_iter().chain(strays) {
-            self.work.queue().add(key, Priority::Resync);
+            self.work.add(key, Priority::Resync);
         }
         self.context.metrics.depth(R::KIND, self.work.depth());
     }

@@ -71,11 +71,26 @@ async fn main() -> Result<()> {
 
 async fn controller(here: &Namespace) -> Result<Program> {
     let kubeconfig = lab::shared().await?.kubeconfig().as_os_str().to_owned();
-    let variables = [
+    let mut variables = vec![
         ("KUBECONFIG", kubeconfig.as_os_str()),
         (env::NAMESPACES, OsStr::new(&here.name)),
         (env::LEADER_ELECTION_ENABLED, OsStr::new("false")),
     ];
+    // No run shall wait for another one.
+    let at_a_time = [
+        env::CONCURRENCY_AGENT,
+        env::CONCURRENCY_NAMESPACE,
+        env::CONCURRENCY_CLUSTER,
+    ];
+    let within_a_time = [env::RATE_NAMESPACE, env::RATE_REPO, env::RATE_CLUSTER];
+    let in_line = [env::QUEUE_NAMESPACE, env::QUEUE_REPO, env::QUEUE_CLUSTER];
+    variables.extend(at_a_time.map(|name| (name, OsStr::new("1000000"))));
+    variables.extend(
+        within_a_time
+            .into_iter()
+            .chain(in_line)
+            .map(|name| (name, OsStr::new("0"))),
+    );
     tokio::task::block_in_place(|| Program::start("agents", &["controller"], &variables))
 }
 

@@ -66,7 +66,7 @@ pub(in crate::controller::agent_run) fn finished(
 }
 
 /// Why a Job failed, from its condition and what its pod said.
-fn failure(job: &Job, detail: Option<String>) -> (Lifecycle, String) {
+pub(in crate::controller) fn failure(job: &Job, detail: Option<String>) -> (Lifecycle, String) {
     let conditions = job
         .status
         .as_ref()

@@ -1,0 +1,184 @@
+//! Kinds that stand until someone deletes them: their status says whether they can be used, and if not, why.
+//!
+//! All of them are judged alike: by the rules for their spec, then by whether what they need is there, then by what is
+//! particular about the kind. Nothing is made for them and nothing is held, so they can go at any time.
+
+mod kinds;
+mod plan;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+
+use super::cache::{Change, Key, Shelf, Told};
+use super::context::{Context, Thing};
+use super::driver::fault::Fault;
+use super::driver::plan::{Plan, Standing};
+use super::driver::queue::Priority;
+use super::driver::{Reconciler, Work};
+use super::shelves::Shelves;
+use super::stand::{Lack, Statused, failed, is_judged};
+use crate::api::kind::Kind;
+use crate::api::kinds::SignalDelivery;
+use crate::api::names::Form;
+use crate::api::references::references;
+pub(super) use kinds::{Plain, decision};
+use plan::{Around, Observed};
+
+/// The reconciler of one such kind.
+pub(super) struct Plains<K> {
+    context: Arc<Context>,
+    shelves: Arc<Shelves>,
+    shelf: Arc<Shelf<K>>,
+}
+
+impl<K: Plain> Plains<K> {
+    pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>, shelf: Arc<Shelf<K>>) -> Self {
+        Self {
+            context,
+            shelves,
+            shelf,
+        }
+    }
+
+    /// What the object needs and what is not there.
+    async fn missing(&self, object: &K, key: &Key) -> Result<Vec<Lack>, Fault> {
+        let json = serde_json::to_value(object).unwrap_or_default();
+        let needed = object.needs();
+        let missing = references(K::KIND, &json)
+            .into_iter()
+            .filter(|reference| needed.contains(&reference.kind))
+            .filter(|reference| {
+                let at = Key::new(&key.namespace, &reference.name);
+                self.shelves.has(reference.kind, &at) == Some(false)
+            });
+        let mut lacks: Vec<_> = missing
+            .map(|missing| Lack::object(missing.kind, &missing.name))
+            .collect();
+        for name in fit(&object.secrets()) {
+            if !self.is_there::<Secret>(&key.namespace, name).await? {
+                lacks.push(Lack::secret(name));
+            }
+        }
+        for name in fit(&object.config_maps()) {
+            if !self.is_there::<ConfigMap>(&key.namespace, name).await? {
+                lacks.push(Lack::config_map(name));
+            }
+        }
+        Ok(lacks)
+    }
+
+    /// Asks for metadata only, so that no secret is ever read.
+    async fn is_there<S: Thing>(&self, namespace: &str, name: &str) -> Result<bool, Fault> {
+        let what = "look up what the object refers to";
+        self.context.is_there::<S>(what, namespace, name).await
+    }
+}
+
+/// A name that cannot be one is for the rules to refuse, not for the API server.
+fn fit<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let names = names.iter().map(|name| name.trim());
+    names.filter(|name| Form::DnsSubdomain.fits(name))
+}
+
+/// Nothing is done about these kinds but to write their status.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Nothing {}
+
+impl<K: Plain> Reconciler for Plains<K> {
+    const KIND: Kind = K::KIND;
+    type Object = K;
+    type Status = K::Status;
+    type Observed = Observed<K>;
+    type Action = Nothing;
+
+    fn shelf(&self) -> &Shelf<K> {
+        &self.shelf
+    }
+
+    fn status(object: &K) -> Option<&K::Status> {
+        object.stored()
+    }
+
+    fn object(observed: &Observed<K>) -> Option<&K> {
+        observed.object.as_deref()
+    }
+
+    async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed<K>, Fault> {
+        let object = self.shelf.get(key);
+        let missing = match &object {
+            Some(object) => self.missing(object, key).await?,
+            None => Vec::new(),
+        };
+        let is_signal = K::KIND == Kind::Signal;
+        let last_delivery = is_signal.then(|| self.shelves.last_delivery(key)).flatten();
+        Ok(Observed {
+            object,
+            missing,
+            around: Around { now, last_delivery },
+        })
+    }
+
+    fn plan(&self, observed: &Observed<K>) -> Plan<Nothing, K::Status> {
+        plan::plan(observed)
+    }
+
+    async fn act(&self, _: &Observed<K>, action: &Nothing) -> Result<bool, Fault> {
+        match *action {}
+    }
+
+    fn failed(&self, object: &K, fault: &Fault) -> Option<Standing<K::Status>> {
+        failed(object, fault)
+    }
+}
+
+/// Looks again at an object that came or changed.
+pub(super) fn on_change<K: Statused>(work: Work) -> Told<K> {
+    Arc::new(move |change| match change {
+        Change::Applied { object, .. } => {
+            let priority = match is_judged(&**object) {
+                true => Priority::Resync,
+                false => Priority::Create,
+            };
+            work.add(Key::of(&**object), priority);
+        }
+        Change::Deleted(_) => {}
+    })
+}
+
+/// Looks again at everything in a namespace in which something came or went that others need.
+pub(super) fn on_need<K, N>(work: Work, shelf: Arc<Shelf<K>>) -> Told<N>
+where
+    K: Plain,
+    N: Thing + Send + Sync + 'static,
+{
+    Arc::new(move |change| {
+        let object = match change {
+            Change::Applied {
+                before: Some(_), ..
+            } => return,
+            Change::Applied {
+                object,
+                before: None,
+            }
+            | Change::Deleted(object) => object,
+        };
+        let namespace = object.namespace().unwrap_or_default();
+        for waiting in shelf.in_namespace(&namespace, |_| true) {
+            work.add(Key::of(&*waiting), Priority::Create);
+        }
+    })
+}
+
+/// Looks again at the Signal of a delivery.
+pub(super) fn on_delivery(signals: Work) -> Told<SignalDelivery> {
+    Arc::new(move |change| {
+        if let Change::Applied { object, .. } = change {
+            let namespace = object.namespace().unwrap_or_default();
+            let signal = &object.spec.signal_ref.name;
+            signals.add(Key::new(namespace, signal), Priority::Create);
+        }
+    })
+}

@@ -1,0 +1,265 @@
+//! What is particular about each of the kinds.
+
+mod hosts;
+#[cfg(test)]
+mod tests;
+
+use kube::ResourceExt;
+
+use super::plan::Around;
+use crate::api::condition::{ConditionType, Lifecycle};
+use crate::api::kind::Kind;
+use crate::api::kinds::budget::Amounts;
+use crate::api::kinds::{
+    Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
+    Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
+    Memory, MemoryStatus, Orchestration, OrchestrationStatus, SecretBinding, SecretBindingStatus,
+    Signal, SignalDelivery, SignalDeliveryStatus, SignalStatus, Tool, ToolStatus,
+};
+use crate::api::validate::Quantity;
+use crate::controller::stand::{Stand, Statused, condition, due, stored};
+
+/// A kind that stands until someone deletes it.
+pub(in crate::controller) trait Plain: Statused {
+    /// Kinds without whose objects it cannot be used.
+    fn needs(&self) -> &'static [Kind] {
+        &[]
+    }
+
+    /// Names of Secrets without which it cannot be used.
+    fn secrets(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Names of ConfigMaps without which it cannot be used.
+    fn config_maps(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// How an object stands that is right and has all that it needs.
+    fn stand(&self, around: &Around) -> Stand<Self::Status>;
+
+    /// How an object stands of which there is no more to say.
+    fn valid(&self) -> Stand<Self::Status> {
+        Stand::ready(stored(self), "Ready", Lifecycle::ValidSpec)
+    }
+
+    /// How an object stands that is in use.
+    fn active(&self) -> Stand<Self::Status> {
+        Stand::ready(stored(self), "Active", Lifecycle::Active)
+    }
+}
+
+impl Plain for Agent {
+    fn needs(&self) -> &'static [Kind] {
+        &[
+            Kind::AgentProvider,
+            Kind::Memory,
+            Kind::VersionControlProvider,
+        ]
+    }
+
+    fn stand(&self, _: &Around) -> Stand<AgentStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for AgentProvider {
+    fn stand(&self, _: &Around) -> Stand<AgentProviderStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for ImplementationSpec {
+    fn needs(&self) -> &'static [Kind] {
+        &[Kind::VersionControlProvider]
+    }
+
+    fn stand(&self, _: &Around) -> Stand<ImplementationSpecStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for Memory {
+    fn secrets(&self) -> Vec<&str> {
+        vec![&self.spec.connection.secret_ref.name]
+    }
+
+    fn stand(&self, _: &Around) -> Stand<MemoryStatus> {
+        Stand {
+            reason: Lifecycle::SecretResolved.into(),
+            ..self.valid()
+        }
+    }
+}
+
+impl Plain for Tool {
+    fn stand(&self, _: &Around) -> Stand<ToolStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for Orchestration {
+    fn stand(&self, _: &Around) -> Stand<OrchestrationStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for SecretBinding {
+    fn stand(&self, _: &Around) -> Stand<SecretBindingStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for Signal {
+    /// A delivery that is gone was a delivery all the same.
+    fn stand(&self, around: &Around) -> Stand<SignalStatus> {
+        let mut stand = self.active();
+        let known = stand.status.last_delivery_at;
+        stand.status.last_delivery_at = known.max(around.last_delivery);
+        stand
+    }
+}
+
+impl Plain for SignalDelivery {
+    /// What was delivered stays so when the Signal goes.
+    fn needs(&self) -> &'static [Kind] {
+        let status = self.status.as_ref();
+        match status.and_then(|status| status.delivered_at) {
+            Some(_) => &[],
+            None => &[Kind::Signal],
+        }
+    }
+
+    fn stand(&self, around: &Around) -> Stand<SignalDeliveryStatus> {
+        let mut status = self.status.clone().unwrap_or_default();
+        status.delivered_at.get_or_insert(around.now);
+        Stand::ready(status, "Delivered", Lifecycle::Delivered)
+    }
+}
+
+impl Plain for Artifact {
+    /// Nobody but the store can remove it from there; the status says from when on it may.
+    fn stand(&self, around: &Around) -> Stand<ArtifactStatus> {
+        let mut status = self.status.clone().unwrap_or_default();
+        let store = self.spec.storage_ref.as_ref();
+        let store = store.and_then(|store| store.name.as_deref());
+        let store = store.filter(|store| !store.trim().is_empty());
+        status.uri = Some(match store {
+            Some(store) => format!("storage://{store}"),
+            None => {
+                let namespace = self.namespace().unwrap_or_default();
+                format!("artifact://{namespace}/{}", self.name_any())
+            }
+        });
+        let days = self.spec.lifecycle.as_ref().and_then(|life| life.ttl_days);
+        let due = due(self, days.map(|days| days.saturating_mul(24 * 3600)));
+        if due.is_some_and(|due| due <= around.now) {
+            let message = "the days that it is kept are over".to_owned();
+            return Stand::unready(status, "Expired", Lifecycle::Expired, message);
+        }
+        Stand {
+            due,
+            ..Stand::ready(status, "Ready", Lifecycle::ValidSpec)
+        }
+    }
+}
+
+/// Words by which someone decided about an approval, which stay as they are.
+pub(in crate::controller) const DECISIONS: [(&str, bool); 8] = [
+    ("approved", true),
+    ("allowed", true),
+    ("succeeded", true),
+    ("ready", true),
+    ("denied", false),
+    ("rejected", false),
+    ("blocked", false),
+    ("failed", false),
+];
+
+/// Whether an approval was given or refused; none while nobody has decided.
+pub(in crate::controller) fn decision(policy: &ApprovalPolicy) -> Option<bool> {
+    let phase = policy.status.as_ref()?.phase.as_deref()?;
+    let mut words = DECISIONS.into_iter();
+    words
+        .find(|(word, _)| word.eq_ignore_ascii_case(phase))
+        .map(|(_, is_given)| is_given)
+}
+
+impl Plain for ApprovalPolicy {
+    /// A decision is written into the phase by someone else, and is not ours to undo.
+    fn stand(&self, around: &Around) -> Stand<ApprovalPolicyStatus> {
+        let mut stand = self.active();
+        if decision(self).is_none() {
+            return stand;
+        }
+        stand.phase = None;
+        stand.message = format!(
+            "decided: {}",
+            stand.status.phase.as_deref().unwrap_or_default()
+        );
+        let conditions = Self::conditions(&stand.status);
+        let told = condition(conditions, ConditionType::Ready);
+        let told = told.and_then(|ready| ready.message.as_deref());
+        if told != Some(&stand.message) {
+            stand.status.last_decision_at = Some(around.now);
+        }
+        stand
+    }
+}
+
+impl Plain for Budget {
+    /// A budget is used up when more was used of anything than its limit.
+    fn stand(&self, _: &Around) -> Stand<BudgetStatus> {
+        let mut stand = self.active();
+        let used = stand.status.used.get_or_insert_with(nothing).clone();
+        let over = self.spec.limits.as_ref().map(|limits| over(limits, &used));
+        let over = over.unwrap_or_default();
+        if over.is_empty() {
+            return stand;
+        }
+        let message = format!("more was used than allowed of: {}", over.join(", "));
+        Stand::unready(stand.status, "Exceeded", Lifecycle::Exceeded, message)
+    }
+}
+
+fn nothing() -> Amounts {
+    let zero = || Some("0".to_owned());
+    Amounts {
+        tokens: zero(),
+        dollars: zero(),
+        cpu: zero(),
+        memory: zero(),
+        gpu: zero(),
+        extra: Default::default(),
+    }
+}
+
+/// Of what more was used than its limit; what cannot be read as an amount is not counted.
+fn over(limits: &Amounts, used: &Amounts) -> Vec<&'static str> {
+    let pairs = amounts(limits).into_iter().zip(amounts(used));
+    let over = pairs.filter_map(|((name, limit), (_, used))| {
+        let limit: Quantity = limit?.trim().parse().ok()?;
+        let used: Quantity = used?.trim().parse().ok()?;
+        (used > limit).then_some(name)
+    });
+    over.collect()
+}
+
+fn amounts(of: &Amounts) -> [(&'static str, Option<&str>); 5] {
+    let Amounts {
+        tokens,
+        dollars,
+        cpu,
+        memory,
+        gpu,
+        extra: _,
+    } = of;
+    [
+        ("tokens", tokens.as_deref()),
+        ("dollars", dollars.as_deref()),
+        ("cpu", cpu.as_deref()),
+        ("memory", memory.as_deref()),
+        ("gpu", gpu.as_deref()),
+    ]
+}

@@ -1,0 +1,52 @@
+//! How often a controller looks at its objects, as its metrics tell.
+
+use anyhow::Result;
+use opentelemetry_proto::tonic::metrics::v1::{metric::Data, number_data_point};
+
+use super::scene::Scene;
+use crate::kit::otlp::{Received, Receiver};
+
+/// Receives the metrics of the controllers of one scene.
+pub(super) struct Looks(Receiver);
+
+impl Scene {
+    /// A namespace whose controllers look at everything again and again, and tell how often.
+    pub(super) async fn watched() -> Result<(Self, Looks)> {
+        let receiver = Receiver::start().await;
+        let scene = Self::new(&[
+            ("AGENTS_CONTROLLER_SWEEP_SECONDS", "20ms"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &receiver.endpoint()),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
+        ])
+        .await?;
+        Ok((scene, Looks(receiver)))
+    }
+}
+
+impl Looks {
+    /// Waits until each of so many objects was looked at about a hundred times more.
+    pub(super) async fn hundred_looks(&mut self, objects: i64) {
+        let start = self.reconciles().await;
+        while self.reconciles().await < start + 100 * objects {}
+    }
+
+    /// Reconciles of all kinds so far, as the next export says.
+    async fn reconciles(&mut self) -> i64 {
+        loop {
+            let Received::Metric(metric) = self.0.next().await else {
+                continue;
+            };
+            if let (Some(Data::Sum(sum)), "agents.reconciles") = (metric.data, metric.name.as_str())
+            {
+                let counts = sum
+                    .data_points
+                    .iter()
+                    .filter_map(|point| match point.value {
+                        Some(number_data_point::Value::AsInt(count)) => Some(count),
+                        Some(number_data_point::Value::AsDouble(_)) | None => None,
+                    });
+                return counts.sum();
+            }
+        }
+    }
+}
