@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{
@@ -9,8 +10,12 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
+use tokio::time::timeout;
 
 use super::Scope;
+
+/// Time for the whole look. A connection that is half open would hold up the start for minutes.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Something that a program must be able to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +81,14 @@ pub enum Obstacle {
 ///
 /// All that is missing, or that nobody answers.
 pub async fn examine(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
+    let looked = timeout(LOOK, look_at_all(client, needs)).await;
+    looked.unwrap_or_else(|_| {
+        let why = format!("no answer within {} s", LOOK.as_secs());
+        Err(Obstacle::Passing(why))
+    })
+}
+
+async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
     let silent = |error: kube::Error| Obstacle::Passing(error.to_string());
     let served = served(client, needs).await.map_err(silent)?;
     let mut problems = Vec::new();
