@@ -1,6 +1,7 @@
 //! The reconcilers as a process, against the real API server with its real Job, TTL and garbage-collection controllers.
 
 mod admission;
+mod asked;
 mod crash;
 mod custody;
 mod idle;
