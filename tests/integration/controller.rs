@@ -2,6 +2,7 @@
 
 mod admission;
 mod any;
+mod asked;
 mod crash;
 mod custody;
 mod idle;

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use support::wait;
+use support::{gateway::Gateway, lab, wait};
 
 use super::scene::{DEADLINE, Scene, condition, holds, phase_of};
 
@@ -240,5 +240,73 @@ async fn a_controller_that_dies_between_two_steps_goes_on_where_it_was() -> Resu
         jobs(&scene).await?,
         ["crash-step-1-attempt-1", "crash-step-2-attempt-1"]
     );
+    Ok(())
+}
+
+/// The writes of a workflow of two steps, in their order.
+const PROTOCOL: [&str; 15] = [
+    "PATCH agentruns",        // hold
+    "PATCH agentruns/status", // reserve the first Job
+    "POST configmaps",
+    "POST jobs",
+    "PATCH agentruns/status", // bind
+    "PATCH agentruns/status", // store
+    "PATCH jobs",             // mark and release
+    "PATCH pods",
+    "PATCH agentruns/status", // reserve the second Job
+    "POST configmaps",
+    "POST jobs",
+    "PATCH agentruns/status", // bind
+    "PATCH agentruns/status", // store
+    "PATCH jobs",             // mark and release
+    "PATCH pods",
+];
+/// Of these, the ones before the pod of each step has ended.
+const BEFORE_THE_ENDS: [usize; 2] = [5, 12];
+
+#[tokio::test]
+async fn whatever_write_of_a_workflow_a_controller_dies_after_the_next_one_goes_on() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    for last in 1..=PROTOCOL.len() {
+        dies_after(&scene, last).await?;
+    }
+    Ok(())
+}
+
+async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
+    let name = format!("dies-{last}");
+    let way = Gateway::open(lab::shared().await?.kubeconfig(), Some(last)).await?;
+    let controller = scene.controller_by(way.kubeconfig())?;
+    start(scene, &name, json!([{"name": "a"}, {"name": "b"}])).await?;
+    let made = [1, 2].map(|step| format!("{name}-step-{step}-attempt-1"));
+    for (job, before) in made.iter().zip(BEFORE_THE_ENDS) {
+        if last > before {
+            scene.end_job(job, 0).await?;
+        }
+    }
+    way.closed(DEADLINE).await?;
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    assert_eq!(way.writes(), PROTOCOL[..last], "after {last}");
+
+    let next = scene.controller().await?;
+    for (job, before) in made.iter().zip(BEFORE_THE_ENDS) {
+        if last <= before {
+            scene.end_job(job, 0).await?;
+        }
+    }
+    let done = scene.until_phase(&name, "Succeeded").await?;
+    assert_eq!(condition(&done, "JobMissing"), None, "after {last}");
+    assert_eq!(stand(&done), stands(&[("Succeeded", 1), ("Succeeded", 1)]));
+    scene.until_free(&name).await?;
+    let mine = jobs(scene).await?;
+    let mine: Vec<_> = mine
+        .iter()
+        .filter(|job| job.starts_with(&format!("{name}-")))
+        .collect();
+    assert_eq!(mine, made.iter().collect::<Vec<_>>(), "after {last}");
+    next.signal(Signal::SIGKILL);
+    next.end().await;
     Ok(())
 }

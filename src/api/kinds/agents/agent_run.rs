@@ -148,10 +148,10 @@ pub struct WorkflowStep {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepLoop {
-    /// Rounds, each with all its tries; the first that fails ends the run.
+    /// Rounds, each with all its tries; the first that fails ends the run. One if left out.
     #[schemars(range(min = 1))]
     #[schemars(extend("format" = "int32"))]
-    pub max_iterations: i64,
+    pub max_iterations: Option<i64>,
 }
 
 /// What an agent may do with the repository.

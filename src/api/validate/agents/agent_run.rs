@@ -90,7 +90,7 @@ pub(in crate::api::validate) fn check_steps(
             step.retry_backoff_seconds,
             step.timeout_seconds,
         );
-        let rounds = step.loop_.as_ref().map(|given| given.max_iterations);
+        let rounds = step.loop_.as_ref().and_then(|given| given.max_iterations);
         let loop_at = here.field("loop");
         check_range(
             causes,

@@ -133,7 +133,8 @@ enum Sequel {
 
 /// A step whose outcome is lost is tried again only if doing it twice does no harm.
 fn sequel(run: &AgentRun, step: &WorkflowStep, this: Try, verdict: &Verdict) -> Sequel {
-    let rounds = step.loop_.as_ref().map_or(1, |given| given.max_iterations);
+    let rounds = step.loop_.as_ref().and_then(|given| given.max_iterations);
+    let rounds = rounds.unwrap_or(1);
     let may_repeat = match verdict.outcome {
         Some(Outcome::Succeeded) if this.iteration < rounds => return Sequel::NextRound,
         Some(Outcome::Succeeded) if this.index + 1 < turn::steps(run).len() => {
