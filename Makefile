@@ -17,6 +17,10 @@ ifneq ($(wildcard $(shell cc -print-file-name=libc.a 2>/dev/null)),)
 export CARGO_BUILD_TARGET := $(HOST)
 export RUSTFLAGS := -C target-feature=+crt-static
 endif
+# What helps the next build only costs time where there is none.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
 # Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
 ALONE := ::alone::
 # Profiles are in no ordinary build, so their tests are built apart.
@@ -46,7 +50,7 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee target/test.log && failed=0 || failed=1; \
 	$(PROFILE) admin::profile 2>&1 | tee --append target/test.log || failed=1; \
 	echo '==> Running the tests that need the machine for themselves'; \
-	cargo test --package agents-tests --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append target/test.log || failed=1; \
+	cargo test --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append target/test.log || failed=1; \
 	$(MAKE) counts && exit $$failed
 
 .PHONY: counts
@@ -78,9 +82,9 @@ deny: $(DENY) ## Licences, sources, banned crates and known faults of everything
 	@if timeout 120 '$(DENY)' --log-level error fetch db 2>/dev/null; then '$(DENY)' --log-level error check advisories; \
 		else $(LAB) left-out --note deny::advisories 'the database of known faults could not be fetched'; fi
 
-# Without optimisation: it runs for seconds and is built on every fresh machine.
+# Without optimisation and debug information: it runs for seconds and is built on every fresh machine.
 $(DENY):
-	@env -u CARGO_BUILD_TARGET -u RUSTFLAGS cargo install --quiet --locked --debug --root '$(DENY_FOLDER)' cargo-deny@$(DENY_VERSION)
+	@env -u CARGO_BUILD_TARGET -u RUSTFLAGS CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 cargo install --quiet --locked --debug --root '$(DENY_FOLDER)' cargo-deny@$(DENY_VERSION)
 
 .PHONY: bench
 bench: ## Measure what one unit of work costs; prints tables for docs/performance.md
@@ -90,6 +94,11 @@ bench: ## Measure what one unit of work costs; prints tables for docs/performanc
 bench-webhook: ## Measure the release build of the webhook over TLS; prints a table and whether each bar is met
 	@cargo build --quiet --release --package agents-webhook
 	@cargo bench --quiet --package agents-bench --bench webhook
+
+.PHONY: bench-controller
+bench-controller: ## Measure the release build of the controllers on a lab; prints tables and whether each bar is met
+	@cargo build --quiet --release --package agents --bin agents
+	@cargo bench --quiet --package agents-bench --bench controller
 
 .PHONY: clean
 clean: ## Stop every lab and remove what was built (the cache of the Kubernetes programs stays)

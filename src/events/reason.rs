@@ -172,6 +172,8 @@ catalogue! {
     CertificateExpiring: Warning, Reload;
     /// A changed policy file could not be used; the old policy stays.
     PolicyRejected: Warning, Reload;
+    /// A candidate policy could not be used; nothing is compared with it.
+    CandidatePolicyRejected: Warning, Reload;
 
     /// The webhook configurations in the cluster could lock it, or are not what the rung means.
     RegistrationAtFault: Warning, Inspect;

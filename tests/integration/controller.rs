@@ -1,6 +1,7 @@
 //! The reconcilers as a process, against the real API server with its real Job, TTL and garbage-collection controllers.
 
 mod any;
+mod crash;
 mod custody;
 mod idle;
 mod lease;

@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod crds;
 pub mod events;
 pub mod fixtures;
+pub mod gateway;
 pub mod http;
 pub mod image;
 pub mod kubectl;

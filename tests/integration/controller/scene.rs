@@ -1,5 +1,6 @@
 //! A namespace with a controller of its own, and what tests do in it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use agents::api::contract::{env, label};
@@ -73,10 +74,13 @@ impl Scene {
 
     /// Starts a controller for this namespace.
     pub(super) async fn controller(&self) -> Result<Process> {
-        let lab = lab::shared().await?;
-        let kubeconfig = lab.kubeconfig().to_str().context("UTF-8")?.to_owned();
+        self.controller_by(lab::shared().await?.kubeconfig())
+    }
+
+    /// The same, by another way to the API server.
+    pub(super) fn controller_by(&self, kubeconfig: &Path) -> Result<Process> {
         let mut environment = vec![
-            ("KUBECONFIG", kubeconfig.as_str()),
+            ("KUBECONFIG", kubeconfig.to_str().context("UTF-8")?),
             ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
             (env::NAMESPACES, &self.here.name),
             (env::LEADER_ELECTION_LEASE_NAMESPACE, &self.here.name),

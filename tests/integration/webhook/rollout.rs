@@ -98,17 +98,7 @@ async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()>
     );
 
     put(&file, "images: {denyed: ['old/*']}")?;
-    let event = wait::retry("an Event about the file", DEADLINE, || async {
-        let mut events = told(&home, "webhook-1").await?;
-        events.pop().context("no Event yet")
-    })
-    .await?;
-    assert_eq!(
-        event.reason.as_deref(),
-        Some(Reason::PolicyRejected.as_str())
-    );
-    let note = event.note.unwrap_or_default();
-    assert!(note.contains("denyed"), "{note}");
+    complaint(&home, Reason::PolicyRejected, "denyed").await?;
     ensure!(
         tried(&here, "new/image").await?.code == Some(1),
         "the last good one stays"
@@ -117,7 +107,22 @@ async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()>
     let labels = [("policy", "active"), ("result", "refused")];
     let refused = page.value("agents_webhook_policy_reloads_total", &labels);
     assert_eq!(refused, Some(1.0));
-    Ok(())
+
+    put(&candidate, "imagez: {}")?;
+    complaint(&home, Reason::CandidatePolicyRejected, "imagez").await
+}
+
+/// Waits for the Event about a policy file that was refused for this word.
+async fn complaint(home: &Namespace, reason: Reason, word: &str) -> Result<()> {
+    wait::retry("an Event about the file", DEADLINE, || async {
+        let events = told(home, "webhook-1").await?;
+        let of_reason = |event: &&Event| event.reason.as_deref() == Some(reason.as_str());
+        let event = events.iter().find(of_reason).context("no Event yet")?;
+        let note = event.note.as_deref().unwrap_or_default();
+        ensure!(note.contains(word), "{note}");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test]

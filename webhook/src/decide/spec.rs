@@ -38,7 +38,7 @@ pub(super) fn decide(
         return;
     }
     let spec_mode = context.stance.cap(Mode::Enforce);
-    let mut change = match Change::read(new, old) {
+    let mut change = match Change::read(new, old, subject.namespace()) {
         Ok(change) => change,
         Err(cause) => return decision.find(Rule::Spec, spec_mode, Some(cause)),
     };
@@ -65,9 +65,9 @@ fn is_same(old: &Object<'_>, new: &Object<'_>) -> bool {
 impl Change {
     /// Both trees, or what cannot be judged in the new one. An old one that cannot be read counts as none: it was stored
     /// before anyone judged it.
-    fn read(new: &Object<'_>, old: Option<&Object<'_>>) -> Result<Self, Cause> {
-        let object = tree(new)?;
-        let old = old.and_then(|old| stored(old).ok());
+    fn read(new: &Object<'_>, old: Option<&Object<'_>>, namespace: &str) -> Result<Self, Cause> {
+        let object = tree(new, namespace)?;
+        let old = old.and_then(|old| stored(old, namespace).ok());
         Ok(Self { object, old })
     }
 
@@ -78,12 +78,13 @@ impl Change {
     }
 }
 
-/// The part of an object that rules look at: who it is and what is wanted.
-fn tree(object: &Object<'_>) -> Result<Value, Cause> {
+/// The part of an object that rules look at: who it is and what is wanted. Its namespace is that of the request, whether
+/// or not it says so itself.
+fn tree(object: &Object<'_>, namespace: &str) -> Result<Value, Cause> {
     let mut tree = Map::new();
     tree.insert("apiVersion".into(), (*object.api_version).into());
     tree.insert("kind".into(), (*object.kind).into());
-    tree.insert("metadata".into(), metadata(&object.metadata));
+    tree.insert("metadata".into(), metadata(&object.metadata, namespace));
     if let Some(raw) = object.spec {
         let spec = read(raw).map_err(|unreadable| {
             let at = Path::root("spec");
@@ -95,23 +96,23 @@ fn tree(object: &Object<'_>) -> Result<Value, Cause> {
 }
 
 /// The same of a stored object, and its status, which says whether a run has started.
-fn stored(object: &Object<'_>) -> Result<Value, Cause> {
-    let mut tree = tree(object)?;
+fn stored(object: &Object<'_>, namespace: &str) -> Result<Value, Cause> {
+    let mut tree = tree(object, namespace)?;
     if let (Value::Object(fields), Some(Ok(status))) = (&mut tree, object.status.map(read)) {
         fields.insert("status".into(), status);
     }
     Ok(tree)
 }
 
-fn metadata(metadata: &Metadata<'_>) -> Value {
+fn metadata(metadata: &Metadata<'_>, namespace: &str) -> Value {
     let mut tree = Map::new();
     for (name, text) in [
-        ("name", &metadata.name),
-        ("generateName", &metadata.generate_name),
-        ("namespace", &metadata.namespace),
+        ("name", &*metadata.name),
+        ("generateName", &*metadata.generate_name),
+        ("namespace", namespace),
     ] {
         if !text.is_empty() {
-            tree.insert(name.into(), (**text).into());
+            tree.insert(name.into(), text.into());
         }
     }
     if let Some(labels) = &metadata.labels {

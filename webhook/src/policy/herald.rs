@@ -2,6 +2,8 @@
 
 use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
 
+use super::metrics::Which;
+
 /// Tells about refused policy files.
 #[derive(Clone, Debug)]
 pub struct Herald {
@@ -15,10 +17,19 @@ impl Herald {
         Self { emitter, own }
     }
 
-    pub(super) fn tell(&self, complaint: &str) {
-        let note = Note::new("The policy file cannot be used, the policy before it stays in force")
-            .because(complaint);
-        let occurrence = Occurrence::new(self.own.clone(), Reason::PolicyRejected, note);
+    pub(super) fn tell(&self, which: Which, complaint: &str) {
+        let (reason, words) = match which {
+            Which::Active => (
+                Reason::PolicyRejected,
+                "The policy file cannot be used, the policy before it stays in force",
+            ),
+            Which::Candidate => (
+                Reason::CandidatePolicyRejected,
+                "The candidate policy cannot be used, nothing is compared with it",
+            ),
+        };
+        let note = Note::new(words).because(complaint);
+        let occurrence = Occurrence::new(self.own.clone(), reason, note);
         self.emitter.emit(Effect::Real, occurrence);
     }
 }

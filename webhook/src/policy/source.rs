@@ -136,9 +136,7 @@ impl Source {
                 self.metrics.reloaded(Which::Active, Outcome::Refused);
                 let kept = &self.policies.current().active.hash;
                 tracing::warn!(error = %refused, kept, "Policy file cannot be used, the last good policy stays");
-                if let Some(herald) = &self.herald {
-                    herald.tell(&refused.complaint);
-                }
+                self.tell(Which::Active, &refused);
             }
         }
     }
@@ -154,6 +152,7 @@ impl Source {
             (Seen::Text(_) | Seen::Unreadable(_), Ok(loaded)) => (Outcome::Ok, Some(loaded)),
             (Seen::Text(_) | Seen::Unreadable(_), Err(refused)) => {
                 tracing::warn!(error = %refused, "Candidate policy cannot be used, nothing is compared");
+                self.tell(Which::Candidate, &refused);
                 (Outcome::Refused, None)
             }
         };
@@ -171,6 +170,12 @@ impl Source {
             active: before.active.clone(),
             candidate,
         });
+    }
+
+    fn tell(&self, which: Which, refused: &Refused) {
+        if let Some(herald) = &self.herald {
+            herald.tell(which, &refused.complaint);
+        }
     }
 }
 

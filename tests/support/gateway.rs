@@ -1,0 +1,213 @@
+//! A way to the API server that notes what is written, and that can close after a write of one's choice: the write is
+//! made, but whoever made it never hears of it. So a crash can be tried at every step without a line of code for it.
+
+use anyhow::{Context, Result};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use kube::{Client, client::Body};
+use std::{
+    fs,
+    future::pending,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::timeout};
+
+use crate::cluster;
+
+/// What is written beside the objects: nobody's outcome depends on it.
+const ASIDE: [&str; 4] = [
+    "events",
+    "leases",
+    "selfsubjectaccessreviews",
+    "selfsubjectrulesreviews",
+];
+
+/// A way to the API server, open until it is dropped.
+pub struct Gateway {
+    shared: Arc<Shared>,
+    kubeconfig: PathBuf,
+    closed: watch::Receiver<bool>,
+    _folder: TempDir,
+    _serving: JoinSet<()>,
+}
+
+struct Shared {
+    client: Client,
+    close_after: Option<usize>,
+    writes: Mutex<Vec<String>>,
+    closed: watch::Sender<bool>,
+}
+
+impl Gateway {
+    /// Opens a way to the API server of a kubeconfig, with all rights that it gives. It closes after so many writes.
+    pub async fn open(kubeconfig: &Path, close_after: Option<usize>) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let folder = TempDir::new()?;
+        let own = folder.path().join("kubeconfig");
+        let server = listener.local_addr()?;
+        fs::write(
+            &own,
+            format!(
+                "{{apiVersion: v1, kind: Config, current-context: way, \
+                 clusters: [{{name: way, cluster: {{server: 'http://{server}'}}}}], \
+                 users: [{{name: way, user: {{}}}}], \
+                 contexts: [{{name: way, context: {{cluster: way, user: way}}}}]}}"
+            ),
+        )?;
+        let (sender, closed) = watch::channel(false);
+        let shared = Arc::new(Shared {
+            client: cluster::client(kubeconfig).await?,
+            close_after,
+            writes: Mutex::default(),
+            closed: sender,
+        });
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, Arc::clone(&shared)));
+        Ok(Self {
+            shared,
+            kubeconfig: own,
+            closed,
+            _folder: folder,
+            _serving: serving,
+        })
+    }
+
+    /// How to go this way.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// What was written so far, as method and resource, without names.
+    pub fn writes(&self) -> Vec<String> {
+        self.shared.writes().clone()
+    }
+
+    /// Waits until the way is closed.
+    pub async fn closed(&self, deadline: Duration) -> Result<()> {
+        let mut closed = self.closed.clone();
+        let waited = timeout(deadline, closed.wait_for(|closed| *closed)).await;
+        let writes = self.shared.writes();
+        waited.with_context(|| format!("still open after {writes:?}"))??;
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn writes(&self) -> MutexGuard<'_, Vec<String>> {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a write; says whether it is the last one.
+    fn note(&self, write: String) -> bool {
+        let mut writes = self.writes();
+        writes.push(write);
+        self.close_after == Some(writes.len())
+    }
+
+    async fn pass(&self, request: Request<Incoming>) -> Result<Response<Body>> {
+        if *self.closed.borrow() {
+            return pending().await;
+        }
+        let is_last = counted(request.method(), request.uri().path()).map(|write| self.note(write));
+        let answer = self.forward(request).await?;
+        if is_last == Some(true) {
+            self.closed.send_replace(true);
+            return pending().await;
+        }
+        Ok(answer)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a program under test sends what it likes"
+    )]
+    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Body>> {
+        let (mut head, body) = request.into_parts();
+        for own in ["host", "connection", "content-length"] {
+            head.headers.remove(own);
+        }
+        let body = body.collect().await?.to_bytes();
+        let request = Request::from_parts(head, Body::from(body.to_vec()));
+        Ok(self.client.send(request).await?)
+    }
+}
+
+/// What a request writes, if that counts.
+fn counted(method: &Method, path: &str) -> Option<String> {
+    if *method == Method::GET {
+        return None;
+    }
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let from = parts.iter().position(|part| *part == "namespaces")?;
+    let resource = parts.get(from + 2)?;
+    let part = parts.get(from + 4).map(|part| format!("/{part}"));
+    let is_aside = ASIDE.contains(resource);
+    (!is_aside).then(|| format!("{method} {resource}{}", part.unwrap_or_default()))
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        connections.spawn(async move {
+            let service = service_fn(|request| shared.pass(request));
+            // Whoever is killed breaks off; that is what this is for.
+            drop(
+                http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await,
+            );
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_of_objects_count_and_others_do_not() {
+        let runs = "/apis/agents.proompteng.ai/v1alpha1/namespaces/x/agentruns";
+        for (method, path, expected) in [
+            (Method::GET, format!("{runs}/a"), None),
+            (Method::PATCH, format!("{runs}/a"), Some("PATCH agentruns")),
+            (
+                Method::PATCH,
+                format!("{runs}/a/status"),
+                Some("PATCH agentruns/status"),
+            ),
+            (
+                Method::POST,
+                "/api/v1/namespaces/x/configmaps".to_owned(),
+                Some("POST configmaps"),
+            ),
+            (
+                Method::POST,
+                "/apis/events.k8s.io/v1/namespaces/x/events".to_owned(),
+                None,
+            ),
+            (
+                Method::PUT,
+                "/apis/coordination.k8s.io/v1/namespaces/x/leases/l".to_owned(),
+                None,
+            ),
+            (
+                Method::POST,
+                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned(),
+                None,
+            ),
+        ] {
+            assert_eq!(
+                counted(&method, &path).as_deref(),
+                expected,
+                "{method} {path}"
+            );
+        }
+    }
+}
