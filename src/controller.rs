@@ -12,10 +12,14 @@ mod groups;
 mod lease;
 mod metrics;
 mod needs;
+mod orchestration_run;
 mod plain;
+mod schedule;
 mod shelves;
 mod stand;
+mod tool_run;
 mod wiring;
+mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;

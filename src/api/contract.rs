@@ -35,6 +35,16 @@ pub mod label {
     pub const STEP_INDEX: &str = "agents.proompteng.ai/step-index";
     /// Delivery that caused an object, for idempotent submission.
     pub const DELIVERY_ID: &str = "jangar.proompteng.ai/delivery-id";
+    /// Name of the ToolRun that a Job, pod or ConfigMap belongs to.
+    pub const TOOL_RUN: &str = "jangar.proompteng.ai/tool-run";
+    /// Name of the Schedule that made a run.
+    pub const SCHEDULE: &str = "schedules.proompteng.ai/schedule";
+    /// Name of the OrchestrationRun that the object of a step belongs to.
+    pub const ORCHESTRATION_RUN: &str = "jangar.proompteng.ai/orchestration-run";
+    /// Name of the step that an object carries out.
+    pub const ORCHESTRATION_STEP: &str = "jangar.proompteng.ai/orchestration-step";
+    /// Name of the Workspace that a claim belongs to.
+    pub const WORKSPACE: &str = "workspaces.proompteng.ai/workspace";
     /// On a namespace: how admission treats it while the webhook does not answer.
     pub const ADMISSION: &str = "agents.proompteng.ai/admission";
     /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
@@ -47,6 +57,8 @@ pub mod annotation {
     pub const OUTCOME_RECORDED: &str = "agents.proompteng.ai/outcome-recorded";
     /// W3C trace context of the admission that let the object in.
     pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
+    /// On an OrchestrationRun: how many orchestrations have started one another up to it.
+    pub const ORCHESTRATION_DEPTH: &str = "agents.proompteng.ai/orchestration-depth";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
     /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.

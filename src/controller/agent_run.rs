@@ -31,9 +31,16 @@ use crate::api::contract::label;
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
-use graves::Graves;
 use plan::{Action, Observed};
-pub(super) use settings::Settings;
+
+pub(super) use apply::{gone, release, with, without};
+pub(super) use graves::Graves;
+pub(super) use job::template::render;
+pub(super) use plan::evidence::{detail, is_at_work, witness, works};
+pub(super) use plan::{Why, is_held};
+pub(super) use retention::keep_for;
+pub(super) use settings::{Keep, Settings};
+pub(super) use status::end::{failure, read_reason, whole_seconds};
 
 /// The reconciler of runs.
 pub(super) struct AgentRuns {

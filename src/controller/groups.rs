@@ -115,19 +115,25 @@ const fn readers(kind: Kind) -> &'static [Group] {
     match kind {
         Kind::ImplementationSource => &[],
         Kind::Agent
-        | Kind::AgentRun
         | Kind::AgentProvider
         | Kind::ImplementationSpec
         | Kind::VersionControlProvider
         | Kind::Memory => &[Group::Agents],
-        Kind::Orchestration | Kind::OrchestrationRun => &[],
-        Kind::Schedule | Kind::Workspace | Kind::ToolRun | Kind::Tool => &[],
-        Kind::ApprovalPolicy
-        | Kind::SignalDelivery
+        // Steps make runs, and schedules copy them.
+        Kind::AgentRun => &[Group::Agents, Group::Orchestrations, Group::Supporting],
+        Kind::OrchestrationRun => &[Group::Orchestrations, Group::Supporting],
+        Kind::Orchestration => &[Group::Orchestrations],
+        // Steps make calls, and wait for approvals and signals.
+        Kind::ToolRun | Kind::ApprovalPolicy | Kind::SignalDelivery => {
+            &[Group::Orchestrations, Group::Supporting]
+        }
+        Kind::Tool
         | Kind::Budget
         | Kind::SecretBinding
         | Kind::Signal
-        | Kind::Artifact => &[Group::Supporting],
+        | Kind::Schedule
+        | Kind::Artifact
+        | Kind::Workspace => &[Group::Supporting],
     }
 }
 
@@ -156,6 +162,10 @@ mod tests {
             "in namespace a and in namespace b"
         );
         assert_eq!(names(&apart, Kind::Budget), "", "its group is off");
+        assert_eq!(
+            names(&apart, Kind::OrchestrationRun),
+            "in namespace b and in namespace c"
+        );
         let wide = Groups {
             supporting: Some(Namespaces::All),
             ..apart

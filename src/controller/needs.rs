@@ -17,19 +17,21 @@ pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
         for scope in groups.followed(kind) {
             needs.push(of(kind, "", READ, scope));
         }
-        // A kind that nobody follows is not worked on either.
-        if groups.followed(kind).is_empty() {
-            continue;
+        for (group, verbs) in changes(kind) {
+            let scopes = groups.scopes(*group).into_iter();
+            needs.extend(scopes.map(|scope| of(kind, "", verbs, scope)));
         }
-        for scope in groups.scopes(group(kind)) {
-            needs.push(of(kind, "/status", WRITE, scope.clone()));
-            if let Some(verbs) = changes(kind) {
-                needs.push(of(kind, "", verbs, scope));
-            }
+        // A kind that nobody follows is not worked on either.
+        if !groups.followed(kind).is_empty() {
+            let scopes = groups.scopes(group(kind)).into_iter();
+            needs.extend(scopes.map(|scope| of(kind, "/status", WRITE, scope)));
         }
     }
     for scope in groups.scopes(Group::Agents) {
         needs.extend(for_runs(&scope));
+    }
+    for scope in groups.scopes(Group::Supporting) {
+        needs.extend(for_tools(&scope));
     }
     if let Some(namespace) = lease {
         let verbs = &["get", "list", "watch", "create", "update"];
@@ -39,10 +41,22 @@ pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
     needs
 }
 
-/// What is done with objects of ours besides writing their status.
-const fn changes(kind: Kind) -> Option<&'static [&'static str]> {
+/// What is done with objects of ours besides writing their status: in which group, and what.
+const fn changes(kind: Kind) -> &'static [(Group, &'static [&'static str])] {
     match kind {
-        Kind::AgentRun => Some(&["patch", "delete"]),
+        Kind::AgentRun => &[
+            (Group::Agents, &["patch", "delete"]),
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["create", "patch"]),
+        ],
+        Kind::OrchestrationRun => &[
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["create", "patch"]),
+        ],
+        Kind::ToolRun => &[
+            (Group::Orchestrations, &["create", "patch"]),
+            (Group::Supporting, &["patch"]),
+        ],
         Kind::Agent
         | Kind::AgentProvider
         | Kind::ImplementationSpec
@@ -50,9 +64,7 @@ const fn changes(kind: Kind) -> Option<&'static [&'static str]> {
         | Kind::VersionControlProvider
         | Kind::Memory
         | Kind::Orchestration
-        | Kind::OrchestrationRun
         | Kind::Tool
-        | Kind::ToolRun
         | Kind::ApprovalPolicy
         | Kind::Budget
         | Kind::SecretBinding
@@ -60,7 +72,7 @@ const fn changes(kind: Kind) -> Option<&'static [&'static str]> {
         | Kind::SignalDelivery
         | Kind::Schedule
         | Kind::Artifact
-        | Kind::Workspace => None,
+        | Kind::Workspace => &[],
     }
 }
 
@@ -74,6 +86,14 @@ fn for_runs(scope: &Scope) -> [Need; 4] {
         other("", "configmaps", &["get", "create"], scope),
         other("", "secrets", &["get"], scope),
     ]
+}
+
+/// What calls of tools and workspaces are made of.
+fn for_tools(scope: &Scope) -> [Need; 5] {
+    let claims = &["get", "list", "watch", "create", "patch", "delete"];
+    let [jobs, pods, config_maps, secrets] = for_runs(scope);
+    let claims = other("", "persistentvolumeclaims", claims, scope);
+    [jobs, pods, config_maps, secrets, claims]
 }
 
 fn of(kind: Kind, part: &str, verbs: &'static [&'static str], scope: Scope) -> Need {

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::Resource;
 
-use super::agent_run;
 use super::cache::{Key, Shelf};
+use super::{agent_run, tool_run};
 use crate::api::kind::Kind;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentRun, ApprovalPolicy, Artifact, Budget, ImplementationSpec, Memory,
-    SecretBinding, Signal, SignalDelivery, VersionControlProvider,
+    Orchestration, OrchestrationRun, Schedule, SecretBinding, Signal, SignalDelivery, Tool,
+    ToolRun, VersionControlProvider, Workspace,
 };
 
 /// Keeps a whole manifest beside the object that it was made into.
@@ -33,6 +34,15 @@ pub(super) struct Shelves {
     pub(super) approvals: Arc<Shelf<ApprovalPolicy>>,
     pub(super) budgets: Arc<Shelf<Budget>>,
     pub(super) artifacts: Arc<Shelf<Artifact>>,
+    pub(super) tools: Arc<Shelf<Tool>>,
+    pub(super) tool_runs: Arc<Shelf<ToolRun>>,
+    pub(super) tool_jobs: Arc<Shelf<Job>>,
+    pub(super) tool_pods: Arc<Shelf<Pod>>,
+    pub(super) schedules: Arc<Shelf<Schedule>>,
+    pub(super) orchestrations: Arc<Shelf<Orchestration>>,
+    pub(super) orchestration_runs: Arc<Shelf<OrchestrationRun>>,
+    pub(super) workspaces: Arc<Shelf<Workspace>>,
+    pub(super) claims: Arc<Shelf<PersistentVolumeClaim>>,
     pub(super) jobs: Arc<Shelf<Job>>,
     pub(super) pods: Arc<Shelf<Pod>>,
 }
@@ -52,6 +62,15 @@ impl Default for Shelves {
             approvals: Default::default(),
             budgets: Default::default(),
             artifacts: Default::default(),
+            tools: Default::default(),
+            tool_runs: Default::default(),
+            tool_jobs: Shelf::with_owner(tool_run::owner).into(),
+            tool_pods: Shelf::with_owner(tool_run::owner).into(),
+            schedules: Default::default(),
+            orchestrations: Default::default(),
+            orchestration_runs: Default::default(),
+            workspaces: Default::default(),
+            claims: Default::default(),
             jobs: Shelf::with_owner(agent_run::owner).into(),
             pods: Shelf::with_owner(agent_run::owner).into(),
         }

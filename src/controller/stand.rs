@@ -38,6 +38,15 @@ impl Lack {
         }
     }
 
+    /// What a schedule copies.
+    pub(super) fn target(what: String) -> Self {
+        Self {
+            reason: Lifecycle::MissingTarget,
+            what,
+            is_watched: true,
+        }
+    }
+
     pub(super) fn secret(name: &str) -> Self {
         Self {
             reason: Lifecycle::SecretNotFound,
@@ -157,7 +166,7 @@ pub(super) fn waiting<K: Statused>(
 }
 
 /// Something keeps the object from being of use: it is on its way, not broken.
-fn blocked<K: Statused>(
+pub(super) fn blocked<K: Statused>(
     object: &K,
     mut status: K::Status,
     reason: Lifecycle,

@@ -17,10 +17,15 @@ use super::cache::{Feed, Health, Kept, Shelf, Told};
 use super::context::{Context, Thing};
 use super::driver::{self, Pace, Reconciler, Work};
 use super::groups::{Group, Groups, group};
+use super::orchestration_run::{OrchestrationRuns, Wakes as Steps};
 use super::plain::{Plain, Plains, on_change, on_delivery, on_need};
+use super::schedule::{Schedules, on_target};
 use super::shelves::{self, Shelves};
+use super::tool_run::{self, ToolRuns};
+use super::workspace::{Workspaces, on_claim};
 use crate::api::contract::label;
 use crate::api::kind::Kind;
+use crate::api::kinds::Schedule;
 use crate::cluster::Scope;
 use crate::kit::program::Program;
 
@@ -44,8 +49,15 @@ pub(super) fn start(
         context,
         pace,
     };
-    wiring.agents(&shelves, runs);
-    wiring.supporting(&shelves);
+    let calls = tool_run::Settings {
+        grace: runs.grace,
+        keep: runs.keep,
+    };
+    let schedules = wiring.schedules(&shelves);
+    let steps = wiring.orchestrations(&shelves, runs.grace, &schedules);
+    wiring.agents(&shelves, runs, &schedules, &steps);
+    wiring.supporting(&shelves, &steps);
+    wiring.tools(&shelves, calls, &steps);
     wiring.run();
 }
 
@@ -61,7 +73,13 @@ struct Wiring<'a> {
 
 impl Wiring<'_> {
     /// Runs, and what they refer to.
-    fn agents(&mut self, shelves: &Arc<Shelves>, settings: agent_run::Settings) {
+    fn agents(
+        &mut self,
+        shelves: &Arc<Shelves>,
+        settings: agent_run::Settings,
+        schedules: &Copied,
+        steps: &Steps,
+    ) {
         let runs = self.runs(shelves, settings);
         let agents = self.plain("agents", shelves, &shelves.agents);
         let providers = self.plain("providers", shelves, &shelves.providers);
@@ -74,7 +92,9 @@ impl Wiring<'_> {
         self.feed(&shelves.jobs, jobs, &runs.on_job());
         let pods = self.made(Group::Agents, label::AGENT_RUN, agent_run::prune_pod);
         self.feed(&shelves.pods, pods, &runs.on_pod());
-        self.follow(Kind::AgentRun, &shelves.runs, vec![runs.on_run()]);
+        let copied = schedules.told(Kind::AgentRun);
+        let told = vec![runs.on_run(), copied, steps.on_child()];
+        self.follow(Kind::AgentRun, &shelves.runs, told);
         self.follow(
             Kind::Agent,
             &shelves.agents,
@@ -115,7 +135,7 @@ impl Wiring<'_> {
     }
 
     /// Everything besides agents and orchestrations.
-    fn supporting(&mut self, shelves: &Arc<Shelves>) {
+    fn supporting(&mut self, shelves: &Arc<Shelves>, steps: &Steps) {
         let signals = self.plain("signals", shelves, &shelves.signals);
         let deliveries = self.plain("deliveries", shelves, &shelves.deliveries);
         let bindings = self.plain("bindings", shelves, &shelves.bindings);
@@ -132,7 +152,11 @@ impl Wiring<'_> {
         self.follow(
             Kind::SignalDelivery,
             &shelves.deliveries,
-            vec![on_change(deliveries), on_delivery(signals)],
+            vec![
+                on_change(deliveries),
+                on_delivery(signals),
+                steps.on_awaited(),
+            ],
         );
         self.follow(
             Kind::SecretBinding,
@@ -142,7 +166,7 @@ impl Wiring<'_> {
         self.follow(
             Kind::ApprovalPolicy,
             &shelves.approvals,
-            vec![on_change(approvals)],
+            vec![on_change(approvals), steps.on_awaited()],
         );
         self.follow(Kind::Budget, &shelves.budgets, vec![on_change(budgets)]);
         self.follow(
@@ -150,6 +174,76 @@ impl Wiring<'_> {
             &shelves.artifacts,
             vec![on_change(artifacts)],
         );
+    }
+
+    /// Schedules.
+    fn schedules(&mut self, shelves: &Arc<Shelves>) -> Copied {
+        let context = Arc::clone(&self.context);
+        let schedules = Schedules::new(context, Arc::clone(shelves));
+        let work = self.work("schedules", Arc::new(schedules));
+        let copied = Copied(work.clone(), Arc::clone(&shelves.schedules));
+        self.follow(Kind::Schedule, &shelves.schedules, vec![on_change(work)]);
+        copied
+    }
+
+    /// Orchestrations and their runs.
+    fn orchestrations(
+        &mut self,
+        shelves: &Arc<Shelves>,
+        grace: Duration,
+        schedules: &Copied,
+    ) -> Steps {
+        let plain = self.plain("orchestrations", shelves, &shelves.orchestrations);
+        let context = Arc::clone(&self.context);
+        let runs = OrchestrationRuns::new(context, Arc::clone(shelves), grace);
+        let work = self.work("orchestration-runs", Arc::new(runs));
+        let steps = Steps::new(Arc::clone(shelves), work);
+        self.follow(
+            Kind::Orchestration,
+            &shelves.orchestrations,
+            vec![on_change(plain), steps.on_orchestration()],
+        );
+        let copied = schedules.told(Kind::OrchestrationRun);
+        self.follow(
+            Kind::OrchestrationRun,
+            &shelves.orchestration_runs,
+            vec![steps.on_run(), steps.on_child(), copied],
+        );
+        steps
+    }
+
+    /// Tools, their calls, and workspaces.
+    fn tools(&mut self, shelves: &Arc<Shelves>, settings: tool_run::Settings, steps: &Steps) {
+        let tools = self.plain("tools", shelves, &shelves.tools);
+        let context = Arc::clone(&self.context);
+        let calls = Arc::new(ToolRuns::new(context, Arc::clone(shelves), settings));
+        let work = self.work("tool-runs", Arc::clone(&calls));
+        let calls = tool_run::Wakes::new(calls, work);
+        self.follow(
+            Kind::Tool,
+            &shelves.tools,
+            vec![on_change(tools), calls.on_tool()],
+        );
+        self.follow(
+            Kind::ToolRun,
+            &shelves.tool_runs,
+            vec![calls.on_run(), steps.on_child()],
+        );
+        let jobs = self.made(Group::Supporting, label::TOOL_RUN, agent_run::prune_job);
+        self.feed(&shelves.tool_jobs, jobs, &calls.on_job());
+        let pods = self.made(Group::Supporting, label::TOOL_RUN, agent_run::prune_pod);
+        self.feed(&shelves.tool_pods, pods, &calls.on_pod());
+
+        let context = Arc::clone(&self.context);
+        let workspaces = Workspaces::new(context, Arc::clone(shelves));
+        let work = self.work("workspaces", Arc::new(workspaces));
+        self.follow(
+            Kind::Workspace,
+            &shelves.workspaces,
+            vec![on_change(work.clone())],
+        );
+        let claims = self.made(Group::Supporting, label::WORKSPACE, shelves::prune);
+        self.feed(&shelves.claims, claims, &on_claim(work));
     }
 
     fn runs(&mut self, shelves: &Arc<Shelves>, settings: agent_run::Settings) -> Arc<Wakes> {
@@ -257,6 +351,16 @@ struct Source<K> {
     scopes: Vec<Scope>,
     label: Option<&'static str>,
     prune: fn(&mut K),
+}
+
+/// The schedules that copy runs, and the work on them.
+struct Copied(Work, Arc<Shelf<Schedule>>);
+
+impl Copied {
+    /// Looks again at them when a run of this kind comes or goes.
+    fn told<K: Thing + Send + Sync + 'static>(&self, kind: Kind) -> Told<K> {
+        on_target(self.0.clone(), Arc::clone(&self.1), kind)
+    }
 }
 
 /// The objects that need others, and the work on them.

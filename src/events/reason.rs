@@ -163,6 +163,8 @@ catalogue! {
     /// Someone took away the finalizer that holds a Job until its outcome is stored.
     JobFinalizerRemoved: Warning, KeepOutcome;
 
+    /// A schedule made a run at its time.
+    Scheduled: Normal, Schedule;
     /// A schedule could not start a run at its time.
     ScheduleMissed: Warning, Schedule;
 

@@ -196,12 +196,16 @@ closed_words! {
         ValidSpec,
         /// The object is in use.
         Active,
+        /// Nothing is made until someone takes the suspension back.
+        Suspended,
         /// The signal was delivered.
         Delivered,
         /// The claim has its volume.
         Bound,
         /// The claim lost its volume.
         Lost,
+        /// Someone else has a claim of the name that is needed.
+        ClaimNameConflict,
         /// The time of the object is over.
         Expired,
         /// A budget is used up.

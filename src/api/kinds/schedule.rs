@@ -31,6 +31,26 @@ pub struct ScheduleSpec {
     pub timezone: Option<String>,
     /// AgentRun or OrchestrationRun that is copied at each time.
     pub target_ref: TargetRef,
+    /// Make no run until this is taken back. Addition of this project.
+    pub suspend: Option<bool>,
+    /// What happens when a time comes and an earlier run has not ended. Addition of this project.
+    pub concurrency_policy: Option<ConcurrencyPolicy>,
+    /// Seconds after a time in which its run may still be made; always if left out. Addition of this project.
+    #[schemars(range(min = 0))]
+    #[schemars(extend("format" = "int32"))]
+    pub starting_deadline_seconds: Option<i64>,
+}
+
+/// What happens when a time comes and an earlier run has not ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ConcurrencyPolicy {
+    /// Both run.
+    #[default]
+    Allow,
+    /// The new one is not made.
+    Forbid,
+    /// The earlier one is stopped.
+    Replace,
 }
 
 /// Names the object that is copied.
@@ -57,6 +77,8 @@ pub struct ScheduleStatus {
     pub phase: Option<String>,
     /// When a run was last made.
     pub last_run_time: Option<Timestamp>,
+    /// The latest time that was dealt with, whether or not a run was made. Addition of this project.
+    pub last_schedule_time: Option<Timestamp>,
     /// Observations, one per type.
     #[serde(default)]
     #[schemars(schema_with = "schema::loose_conditions")]

@@ -137,7 +137,7 @@ impl AgentRuns {
 }
 
 /// An object that is gone needs no change any more.
-fn gone<K>(changed: Result<K, Fault>) -> Result<Option<K>, Fault> {
+pub(in crate::controller) fn gone<K>(changed: Result<K, Fault>) -> Result<Option<K>, Fault> {
     match changed {
         Ok(object) => Ok(Some(object)),
         Err(fault) if fault.is_not_found() => Ok(None),
@@ -146,7 +146,7 @@ fn gone<K>(changed: Result<K, Fault>) -> Result<Option<K>, Fault> {
 }
 
 /// Mark, time to live and finalizer in one write: there is no moment in which the Job could go without its mark.
-fn release(job: &Job, why: Why, now: Timestamp) -> Vec<Value> {
+pub(in crate::controller) fn release(job: &Job, why: Why, now: Timestamp) -> Vec<Value> {
     let mut changes = without(job, finalizer::OUTCOME);
     let Why::Stored { ttl } = why else {
         return changes;
@@ -171,14 +171,14 @@ fn release(job: &Job, why: Why, now: Timestamp) -> Vec<Value> {
 }
 
 /// The finalizers of an object with one more.
-fn with<K: Resource>(object: &K, finalizer: &str) -> Vec<Value> {
+pub(in crate::controller) fn with<K: Resource>(object: &K, finalizer: &str) -> Vec<Value> {
     let mut list = object.meta().finalizers.clone().unwrap_or_default();
     list.push(finalizer.to_owned());
     vec![json!({"op": "add", "path": "/metadata/finalizers", "value": list})]
 }
 
 /// The finalizers of an object without one; nothing if it is not there.
-fn without<K: Resource>(object: &K, finalizer: &str) -> Vec<Value> {
+pub(in crate::controller) fn without<K: Resource>(object: &K, finalizer: &str) -> Vec<Value> {
     let mut list = object.meta().finalizers.clone().unwrap_or_default();
     let before = list.len();
     list.retain(|name| name != finalizer);

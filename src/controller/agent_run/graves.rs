@@ -12,13 +12,13 @@ use crate::api::contract::annotation;
 const KEPT: usize = 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct Graves {
+pub(in crate::controller) struct Graves {
     jobs: Mutex<VecDeque<Arc<Job>>>,
 }
 
 impl Graves {
     /// Remembers a Job that is gone, unless its outcome is stored.
-    pub(super) fn bury(&self, job: &Arc<Job>) {
+    pub(in crate::controller) fn bury(&self, job: &Arc<Job>) {
         if job.annotations().contains_key(annotation::OUTCOME_RECORDED) {
             return;
         }
@@ -29,7 +29,7 @@ impl Graves {
         jobs.push_back(Arc::clone(job));
     }
 
-    pub(super) fn find(&self, uid: &str) -> Option<Arc<Job>> {
+    pub(in crate::controller) fn find(&self, uid: &str) -> Option<Arc<Job>> {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let found = jobs
             .iter()

@@ -5,7 +5,7 @@
 
 mod documents;
 mod pod;
-mod template;
+pub(in crate::controller) mod template;
 #[cfg(test)]
 mod tests;
 

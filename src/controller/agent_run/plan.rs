@@ -3,7 +3,7 @@
 //! In order: reserve the Job's name, make it, keep its uid, follow it, store its outcome, mark it, let it go. Each step
 //! can be repeated, and each is planned from what is observed alone, so it does not matter where the last one stopped.
 
-mod evidence;
+pub(in crate::controller) mod evidence;
 #[cfg(test)]
 mod tests;
 
@@ -337,7 +337,7 @@ fn release_strays(seen: &Observed) -> Vec<Step<Action, AgentRunStatus>> {
 }
 
 /// Whether a finalizer of ours is on an object.
-pub(super) fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
+pub(in crate::controller) fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
     let finalizers = object.meta().finalizers.as_deref().unwrap_or_default();
     finalizers.iter().any(|name| name == finalizer)
 }

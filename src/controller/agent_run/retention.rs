@@ -19,6 +19,15 @@ pub(super) fn job_ttl(run: &AgentRun, outcome: Outcome, keep: Keep) -> Option<i3
     let own = config
         .and_then(|config| config.get("ttlSecondsAfterFinished")?.as_f64())
         .and_then(|seconds| Duration::try_from_secs_f64(seconds.trunc()).ok());
+    keep_for(own, outcome, keep)
+}
+
+/// Seconds that a Job is kept which ended so: as its owner says, else as the operator does.
+pub(in crate::controller) fn keep_for(
+    own: Option<Duration>,
+    outcome: Outcome,
+    keep: Keep,
+) -> Option<i32> {
     let ttl = own.unwrap_or(match outcome {
         Outcome::Succeeded => keep.succeeded,
         Outcome::Failed => keep.failed,

@@ -3,7 +3,7 @@
 //! A message says nothing that changes by itself, or it would be written again and again. Here is a run that has not
 //! ended; [`end`] is about its end, [`missing`] about a Job that is gone.
 
-mod end;
+pub(in crate::controller) mod end;
 mod missing;
 
 pub(super) use end::{Ending, cancelled, finished, not_submitted, ratified, refused, unfit};

@@ -51,7 +51,11 @@ where
     }
 
     fn name(&self) -> String {
-        format!("{} {}", K::plural(&()), self.scope)
+        // Objects of one kind may be followed for several owners, each with a label of its own.
+        match self.label {
+            Some(label) => format!("{} with {label} {}", K::plural(&()), self.scope),
+            None => format!("{} {}", K::plural(&()), self.scope),
+        }
     }
 
     /// Follows for ever.

@@ -13,8 +13,8 @@ use crate::api::kinds::budget::Amounts;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
     Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
-    Memory, MemoryStatus, SecretBinding, SecretBindingStatus, Signal, SignalDelivery,
-    SignalDeliveryStatus, SignalStatus,
+    Memory, MemoryStatus, Orchestration, OrchestrationStatus, SecretBinding, SecretBindingStatus,
+    Signal, SignalDelivery, SignalDeliveryStatus, SignalStatus, Tool, ToolStatus,
 };
 use crate::api::validate::Quantity;
 use crate::controller::stand::{Stand, Statused, condition, due, stored};
@@ -90,6 +90,18 @@ impl Plain for Memory {
             reason: Lifecycle::SecretResolved.into(),
             ..self.valid()
         }
+    }
+}
+
+impl Plain for Tool {
+    fn stand(&self, _: &Around) -> Stand<ToolStatus> {
+        self.valid()
+    }
+}
+
+impl Plain for Orchestration {
+    fn stand(&self, _: &Around) -> Stand<OrchestrationStatus> {
+        self.valid()
     }
 }
 

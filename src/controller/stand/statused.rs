@@ -8,8 +8,10 @@ use crate::api::kind::Kind;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
     Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
-    Memory, MemoryStatus, SecretBinding, SecretBindingStatus, Signal, SignalDelivery,
-    SignalDeliveryStatus, SignalStatus, VersionControlProvider, VersionControlProviderStatus,
+    Memory, MemoryStatus, Orchestration, OrchestrationStatus, Schedule, ScheduleStatus,
+    SecretBinding, SecretBindingStatus, Signal, SignalDelivery, SignalDeliveryStatus, SignalStatus,
+    Tool, ToolStatus, VersionControlProvider, VersionControlProviderStatus, Workspace,
+    WorkspaceStatus,
 };
 use crate::controller::context::Thing;
 
@@ -79,4 +81,8 @@ statused! {
     Signal: SignalStatus, phase phase;
     SignalDelivery: SignalDeliveryStatus, phase phase;
     Artifact: ArtifactStatus, phase phase;
+    Tool: ToolStatus, phase phase;
+    Schedule: ScheduleStatus, phase phase;
+    Orchestration: OrchestrationStatus, phase phase;
+    Workspace: WorkspaceStatus, phase phase;
 }

@@ -63,6 +63,25 @@ impl Scene {
         found.await?.context("it was there a moment ago")
     }
 
+    /// Waits until status and reason of `Ready` are these, about the newest spec.
+    pub(super) async fn until_ready(
+        &self,
+        kind: Kind,
+        name: &str,
+        expected: &str,
+    ) -> Result<DynamicObject> {
+        self.until_any(kind, name, |object| {
+            let status = &object.data["status"];
+            let conditions = status["conditions"].as_array();
+            let mut ready = conditions.into_iter().flatten();
+            let ready = ready.find(|entry| entry["type"] == "Ready");
+            let word = |field| ready.and_then(|ready| ready[field].as_str()).unwrap_or("");
+            let is_current = status["observedGeneration"].as_i64() == object.metadata.generation;
+            is_current && format!("{} {}", word("status"), word("reason")) == expected
+        })
+        .await
+    }
+
     /// Waits until an object is gone.
     pub(super) async fn until_gone(&self, kind: Kind, name: &str) -> Result<()> {
         let what = format!("no {kind} {name}");

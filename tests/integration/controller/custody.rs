@@ -10,10 +10,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use support::wait;
 
-use super::scene::{DEADLINE, Scene, condition, holds, job_name};
-
-/// Nobody waits for the lease of a controller that was killed.
-const ALONE: (&str, &str) = ("JANGAR_LEADER_ELECTION_ENABLED", "false");
+use super::scene::{ALONE, DEADLINE, Scene, condition, holds, job_name};
 
 /// What the status says about a missing Job.
 fn missing(run: &AgentRun) -> Option<(String, String, String)> {

@@ -18,6 +18,9 @@ use crate::kit::process::{Process, product};
 /// Nothing takes longer, also where everything else is busy.
 pub(super) const DEADLINE: Duration = Duration::from_secs(90);
 
+/// Nobody waits for the lease of a controller that was killed.
+pub(super) const ALONE: (&str, &str) = ("JANGAR_LEADER_ELECTION_ENABLED", "false");
+
 /// A namespace and what works in it.
 pub(super) struct Scene {
     pub(super) here: Namespace,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The template with its places filled.
-pub(super) fn render(template: &str, scope: &Value) -> String {
+pub(in crate::controller) fn render(template: &str, scope: &Value) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {

@@ -71,7 +71,7 @@ fn actor(run: &AgentRun, uid: Option<&str>) -> Option<String> {
 }
 
 /// A pod that was deleted before it had a node never ran, and never will.
-fn witness(pod: &Pod) -> Option<PodEvidence> {
+pub(in crate::controller) fn witness(pod: &Pod) -> Option<PodEvidence> {
     let state = pod_state_of(pod);
     if state == PodState::Active && !works(pod) {
         return None;
@@ -84,14 +84,14 @@ fn witness(pod: &Pod) -> Option<PodEvidence> {
 }
 
 /// Whether a pod still works, or is about to.
-pub(super) fn works(pod: &Pod) -> bool {
+pub(in crate::controller) fn works(pod: &Pod) -> bool {
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
     let is_going = pod.meta().deletion_timestamp.is_some();
     pod_state_of(pod) == PodState::Active && !(is_going && node.is_none())
 }
 
 /// Whether a pod may still tell how it ends.
-pub(super) fn is_at_work(evidence: &Evidence) -> bool {
+pub(in crate::controller) fn is_at_work(evidence: &Evidence) -> bool {
     evidence
         .pods
         .iter()
@@ -99,7 +99,7 @@ pub(super) fn is_at_work(evidence: &Evidence) -> bool {
 }
 
 /// How the container of the last pod ended, for people.
-pub(super) fn detail(pods: &[Arc<Pod>]) -> Option<String> {
+pub(in crate::controller) fn detail(pods: &[Arc<Pod>]) -> Option<String> {
     let ended = pods.iter().filter_map(|pod| {
         let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
         statuses.first()?.state.as_ref()?.terminated.as_ref()

@@ -126,7 +126,7 @@ pub(in crate::controller::agent_run) fn finished(
 }
 
 /// Why a Job failed, from its condition and what its pod said.
-fn failure(job: &Job, detail: Option<String>) -> (Lifecycle, String) {
+pub(in crate::controller) fn failure(job: &Job, detail: Option<String>) -> (Lifecycle, String) {
     let conditions = job
         .status
         .as_ref()
@@ -157,7 +157,7 @@ pub(super) fn ends(outcome: Outcome) -> (Phase, events::Reason) {
     }
 }
 
-pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
+pub(in crate::controller) fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
@@ -216,7 +216,7 @@ pub(in crate::controller::agent_run) fn ratified(run: &AgentRun) -> Option<RunSt
     Some(next)
 }
 
-fn read_reason(word: &str) -> Option<Reason> {
+pub(in crate::controller) fn read_reason(word: &str) -> Option<Reason> {
     let lifecycle = Lifecycle::parse(word).map(Reason::from);
     lifecycle
         .or_else(|| cause::Reason::parse(word).map(Reason::from))

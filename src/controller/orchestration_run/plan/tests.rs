@@ -1,0 +1,265 @@
+//! The life of a run, as a table: a line is how its steps stood, and what is then done in words.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::phase::Phase;
+
+const NOW: &str = "2026-01-01T00:01:00Z";
+const GRACE: Duration = Duration::from_secs(60);
+
+/// `build` and `check` first, then the gate, then the end.
+fn orchestration() -> Arc<Orchestration> {
+    let work = json!({"inline": {"text": "Do it."}});
+    Arc::new(
+        serde_json::from_value(json!({
+            "metadata": {"name": "o", "namespace": "here"},
+            "spec": {"steps": [
+                {"name": "end", "kind": "Checkpoint", "dependsOn": ["gate"]},
+                {"name": "gate", "kind": "ApprovalGate", "policyRef": "p", "dependsOn": ["build", "check"]},
+                {"name": "build", "kind": "AgentRun", "agentRef": {"name": "a"}, "implementation": work, "with": {"b": "2"}},
+                {"name": "check", "kind": "ToolRun", "toolRef": {"name": "t"}},
+            ]},
+        }))
+        .unwrap(),
+    )
+}
+
+fn run(statuses: &[(&str, &str, &str)], more: &Value) -> OrchestrationRun {
+    let steps: Vec<_> = statuses
+        .iter()
+        .map(|(name, kind, phase)| {
+            let mut status = json!({"name": name, "kind": kind, "phase": phase, "attempt": 1});
+            if ["AgentRun", "ToolRun"].contains(kind) {
+                status["resourceRef"] = json!({"kind": kind, "name": format!("r-{name}")});
+            }
+            status
+        })
+        .collect();
+    let mut run = json!({
+        "metadata": {"name": "r", "namespace": "here", "uid": "u-1", "generation": 1},
+        "spec": {"orchestrationRef": {"name": "o"}, "parameters": {"a": "1", "b": "1"}},
+        "status": {"phase": "Running", "observedGeneration": 1, "stepStatuses": steps},
+    });
+    json_patch::merge(&mut run, more);
+    serde_json::from_value(run).unwrap()
+}
+
+fn seen(run: OrchestrationRun, sights: Vec<Sight>) -> Observed {
+    Observed {
+        now: NOW.parse().unwrap(),
+        run: Some(Arc::new(run)),
+        orchestration: Some(orchestration()),
+        seen: sights,
+        left: Vec::new(),
+    }
+}
+
+fn nothing() -> Vec<Sight> {
+    vec![
+        Sight::Nothing,
+        Sight::Nothing,
+        Sight::Nothing,
+        Sight::Nothing,
+    ]
+}
+
+fn ended(kind: &str, phase: &str) -> Sight {
+    let json = json!({
+        "metadata": {"name": "child", "uid": "c-1"},
+        "spec": {"agentRef": {"name": "a"}, "toolRef": {"name": "t"}, "runtime": {"type": "job"}},
+        "status": {"phase": phase},
+    });
+    Sight::Ours(match kind {
+        "AgentRun" => Child::Agent(Arc::new(serde_json::from_value(json).unwrap())),
+        _ => {
+            let mut json = json;
+            json["spec"] = json!({"toolRef": {"name": "t"}});
+            Child::Tool(Arc::new(serde_json::from_value(json).unwrap()))
+        }
+    })
+}
+
+fn words(plan: &RunPlan) -> String {
+    let steps = plan.steps.iter().map(|step| match step {
+        Step::Do(Action::Make(child)) => format!("make {}", child.name()),
+        Step::Do(Action::Stop(child)) => format!("stop {}", child.name()),
+        Step::Status(standing) => {
+            let phase = standing.status.phase.clone().unwrap_or_default();
+            let steps = standing.status.step_statuses.iter().flatten();
+            let steps = steps.map(|status| status.phase.clone().unwrap_or_default());
+            let steps: Vec<_> = steps.collect();
+            format!("{phase} {} [{}]", standing.reason.as_str(), steps.join(" "))
+        }
+    });
+    let steps: Vec<_> = steps.collect();
+    steps.join(", ")
+}
+
+#[test]
+fn steps_run_when_what_they_depend_on_has_succeeded() {
+    const END: (&str, &str, &str) = ("end", "Checkpoint", "Pending");
+    const GATE: (&str, &str, &str) = ("gate", "ApprovalGate", "Pending");
+    let both = |build, check| {
+        vec![
+            END,
+            GATE,
+            ("build", "AgentRun", build),
+            ("check", "ToolRun", check),
+        ]
+    };
+    let gate = |phase| {
+        vec![
+            END,
+            ("gate", "ApprovalGate", phase),
+            ("build", "AgentRun", "Succeeded"),
+            ("check", "ToolRun", "Succeeded"),
+        ]
+    };
+    let sights = |gate, build, check| vec![Nothing, gate, build, check];
+    use Sight::{Absent, Denied, Nothing, Open};
+    for (row, statuses, sights, expected) in [
+        (
+            "new",
+            vec![],
+            nothing(),
+            "Running Running [Pending Pending Running Running]",
+        ),
+        (
+            "reserved",
+            both("Running", "Running"),
+            sights(Nothing, Absent, Absent),
+            "Running Running [Pending Pending Running Running], make r-build, make r-check",
+        ),
+        (
+            "one is done",
+            both("Running", "Running"),
+            sights(
+                Nothing,
+                ended("AgentRun", "Succeeded"),
+                ended("ToolRun", "Running"),
+            ),
+            "Running Running [Pending Pending Succeeded Running]",
+        ),
+        (
+            "both are done",
+            both("Succeeded", "Running"),
+            sights(Nothing, Nothing, ended("ToolRun", "Succeeded")),
+            "Running Running [Pending Running Succeeded Succeeded]",
+        ),
+        (
+            "approved",
+            gate("Running"),
+            sights(Open, Nothing, Nothing),
+            "Succeeded Completed [Succeeded Succeeded Succeeded Succeeded]",
+        ),
+        (
+            "denied",
+            gate("Running"),
+            sights(Denied, Nothing, Nothing),
+            "Failed ApprovalDenied [Skipped Failed Succeeded Succeeded]",
+        ),
+        (
+            "one failed while another works",
+            both("Running", "Running"),
+            sights(
+                Nothing,
+                ended("AgentRun", "Failed"),
+                ended("ToolRun", "Running"),
+            ),
+            "Running Running [Skipped Skipped Failed Running]",
+        ),
+        (
+            "the other one ends",
+            vec![
+                ("end", "Checkpoint", "Skipped"),
+                ("gate", "ApprovalGate", "Skipped"),
+                ("build", "AgentRun", "Failed"),
+                ("check", "ToolRun", "Running"),
+            ],
+            sights(Nothing, Nothing, ended("ToolRun", "Succeeded")),
+            "Failed StepFailed [Skipped Skipped Failed Succeeded]",
+        ),
+    ] {
+        let plan = plan(&seen(run(&statuses, &json!({})), sights), GRACE);
+        assert_eq!(words(&plan), expected, "{row}");
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_says_so_before_it_stops_anything() {
+    let works = [
+        ("build", "AgentRun", "Running"),
+        ("gate", "ApprovalGate", "Pending"),
+    ];
+    let stopped = run(&works, &json!({"spec": {"cancel": true}}));
+    let first = plan(&seen(stopped, nothing()), GRACE);
+    assert_eq!(words(&first), "Cancelled Cancelled [Cancelled Skipped]");
+    let over = run(
+        &[("build", "AgentRun", "Cancelled")],
+        &json!({"status": {"phase": "Cancelled"}}),
+    );
+    let mut left = seen(over, nothing());
+    let Sight::Ours(child) = ended("AgentRun", "Running") else {
+        panic!("a child");
+    };
+    left.left.push(child);
+    assert_eq!(words(&plan(&left, GRACE)), "stop child");
+}
+
+#[test]
+fn a_run_waits_for_its_orchestration_but_not_for_ever() {
+    let mut waits = seen(run(&[], &json!({"status": null})), nothing());
+    waits.orchestration = None;
+    let first = plan(&waits, GRACE);
+    assert_eq!(words(&first), "Pending MissingOrchestration []");
+    let over: Timestamp = "2026-01-01T00:02:00Z".parse().unwrap();
+    assert_eq!(first.next, Next::At(over));
+    let blocked = json!({"status": {"phase": "Pending", "conditions": [
+        {"type": "Blocked", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+    ]}});
+    waits.run = Some(Arc::new(run(&[], &blocked)));
+    assert_eq!(
+        words(&plan(&waits, GRACE)),
+        "Failed MissingOrchestration []"
+    );
+}
+
+#[test]
+fn an_object_gets_what_the_run_and_the_step_give() {
+    let run = run(&[], &json!({"metadata": {"labels": {"team": "a"}}}));
+    let orchestration = orchestration();
+    let step = &orchestration.spec.steps[2];
+    let Ok(Some(Child::Agent(made))) = child::make(&run, step, StepKind::AgentRun, "n") else {
+        panic!("an AgentRun");
+    };
+    let spec = serde_json::to_value(&made.spec).unwrap();
+    assert_eq!(spec["parameters"], json!({"a": "1", "b": "2"}));
+    assert_eq!(spec["runtime"]["type"], "job");
+    assert_eq!(spec["agentRef"]["name"], "a");
+    assert_eq!(
+        made.metadata
+            .labels
+            .as_ref()
+            .map(|labels| labels["team"].as_str()),
+        Some("a")
+    );
+    let owners = made
+        .metadata
+        .owner_references
+        .as_deref()
+        .unwrap_or_default();
+    assert_eq!(owners[0].uid, "u-1");
+}
+
+#[test]
+fn orchestrations_that_go_round_in_circles_come_to_an_end() {
+    let deep =
+        json!({"metadata": {"annotations": {"agents.proompteng.ai/orchestration-depth": "16"}}});
+    let run = run(&[], &deep);
+    let step = json!({"name": "s", "kind": "SubOrchestration", "orchestrationRef": {"name": "o"}});
+    let step: Definition = serde_json::from_value(step).unwrap();
+    let made = child::make(&run, &step, StepKind::SubOrchestration, "n");
+    assert!(made.is_err_and(|why| why.contains("circles")));
+    assert!(!status::phase(&run).is_terminal() && Phase::Running == status::phase(&run));
+}

@@ -1,0 +1,193 @@
+//! ToolRun: one call of a Tool, done by one Job, whose outcome is never lost.
+//!
+//! The custody of its Job is that of an AgentRun with one Job: reserve, make, bind, follow, store, mark, let go.
+
+mod apply;
+mod gather;
+mod job;
+mod plan;
+mod status;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Resource, ResourceExt};
+
+use super::agent_run::{Graves, Keep};
+use super::cache::{Change, Key, Shelf, Told};
+use super::context::Context;
+use super::driver::fault::{Class, Fault};
+use super::driver::plan::{Plan, Standing};
+use super::driver::queue::Priority;
+use super::driver::{Reconciler, Work};
+use super::shelves::Shelves;
+use crate::api::contract::label;
+use crate::api::kind::Kind;
+use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
+use plan::{Action, Observed};
+
+/// The reconciler of calls of tools.
+pub(super) struct ToolRuns {
+    context: Arc<Context>,
+    shelves: Arc<Shelves>,
+    settings: Settings,
+    graves: Graves,
+}
+
+/// What operators can set about runs, as far as calls of tools have to do with it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Settings {
+    /// How long a call waits for its Tool; zero for ever.
+    pub(super) grace: std::time::Duration,
+    /// How long Jobs are kept.
+    pub(super) keep: Keep,
+}
+
+impl ToolRuns {
+    pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>, settings: Settings) -> Self {
+        Self {
+            context,
+            shelves,
+            settings,
+            graves: Graves::default(),
+        }
+    }
+}
+
+impl Reconciler for ToolRuns {
+    const KIND: Kind = Kind::ToolRun;
+    type Object = ToolRun;
+    type Status = ToolRunStatus;
+    type Observed = Observed;
+    type Action = Action;
+
+    fn shelf(&self) -> &Shelf<ToolRun> {
+        &self.shelves.tool_runs
+    }
+
+    fn status(object: &ToolRun) -> Option<&ToolRunStatus> {
+        object.status.as_ref()
+    }
+
+    fn object(observed: &Observed) -> Option<&ToolRun> {
+        observed.run.as_deref()
+    }
+
+    async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
+        self.observe(key, now).await
+    }
+
+    fn plan(&self, observed: &Observed) -> Plan<Action, ToolRunStatus> {
+        plan::plan(observed, &self.settings)
+    }
+
+    async fn act(&self, observed: &Observed, action: &Action) -> Result<bool, Fault> {
+        self.carry_out(observed, action).await
+    }
+
+    fn failed(&self, run: &ToolRun, fault: &Fault) -> Option<Standing<ToolRunStatus>> {
+        if status::phase(run).is_terminal() {
+            return None;
+        }
+        let is_refusal = fault.class == Class::Spec && apply::MAKES.contains(&fault.what);
+        match is_refusal {
+            true => Some(status::not_submitted(run, fault, self.context.clock.now())),
+            false => status::troubled(run, fault),
+        }
+    }
+
+    /// Jobs and pods that are held for a call that is gone.
+    fn strays(&self) -> Vec<Key> {
+        let jobs = self.shelves.tool_jobs.owners();
+        let pods = self.shelves.tool_pods.owners();
+        jobs.into_iter()
+            .chain(pods)
+            .filter(|run| self.shelves.tool_runs.get(run).is_none())
+            .collect()
+    }
+}
+
+/// Who is told what about calls of tools.
+pub(super) struct Wakes {
+    runs: Arc<ToolRuns>,
+    work: Work,
+}
+
+impl Wakes {
+    pub(super) fn new(runs: Arc<ToolRuns>, work: Work) -> Arc<Self> {
+        Arc::new(Self { runs, work })
+    }
+
+    pub(super) fn on_run(self: &Arc<Self>) -> Told<ToolRun> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| {
+            let (run, priority) = match change {
+                Change::Applied { object, .. } => {
+                    let is_going = object.meta().deletion_timestamp.is_some();
+                    let is_stopped = is_going || object.spec.cancel == Some(true);
+                    let is_over = status::phase(object).is_terminal();
+                    let priority = match (is_stopped, is_over) {
+                        (true, _) => Priority::Record,
+                        (false, false) => Priority::Create,
+                        (false, true) => Priority::Resync,
+                    };
+                    (object, priority)
+                }
+                Change::Deleted(run) => (run, Priority::Resync),
+            };
+            wakes.work.add(Key::of(&**run), priority);
+        })
+    }
+
+    pub(super) fn on_job(self: &Arc<Self>) -> Told<Job> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| {
+            let job = match change {
+                Change::Applied { object, .. } => object,
+                Change::Deleted(job) => {
+                    wakes.runs.graves.bury(job);
+                    job
+                }
+            };
+            wakes.wake_owner(&**job);
+        })
+    }
+
+    pub(super) fn on_pod(self: &Arc<Self>) -> Told<Pod> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| match change {
+            Change::Applied { object, .. } | Change::Deleted(object) => {
+                wakes.wake_owner(&**object);
+            }
+        })
+    }
+
+    fn wake_owner<K: Resource>(&self, object: &K) {
+        if let Some(run) = owner(object) {
+            let namespace = object.namespace().unwrap_or_default();
+            self.work.add(Key::new(namespace, run), Priority::Record);
+        }
+    }
+
+    /// A Tool has come or changed: the calls that wait in its namespace look again.
+    pub(super) fn on_tool(self: &Arc<Self>) -> Told<Tool> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| {
+            let Change::Applied { object, .. } = change else {
+                return;
+            };
+            let namespace = object.namespace().unwrap_or_default();
+            let waits = |run: &ToolRun| status::blocked_since(run).is_some();
+            for run in wakes.runs.shelves.tool_runs.in_namespace(&namespace, waits) {
+                wakes.work.add(Key::of(&*run), Priority::Create);
+            }
+        })
+    }
+}
+
+/// Name of the call that a Job or pod was made for.
+pub(super) fn owner<K: Resource>(object: &K) -> Option<String> {
+    object.labels().get(label::TOOL_RUN).cloned()
+}

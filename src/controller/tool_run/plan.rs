@@ -1,0 +1,326 @@
+//! What is to be done about a call, from what was observed. Each step can be repeated, and each is planned from what is
+//! observed alone, so it does not matter where the last one stopped.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::{Resource, ResourceExt};
+
+use super::{Settings, job, status};
+use crate::api::condition::Lifecycle;
+use crate::api::contract::{annotation, finalizer};
+use crate::api::custody::{
+    Absence, CreateCall, Deletion, Evidence, LastStatus, OwnerState, classify, deletion_of,
+    last_status_of,
+};
+use crate::api::examine::examine;
+use crate::api::kind::Kind;
+use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
+use crate::api::phase::Phase;
+use crate::controller::agent_run::{Why, detail, is_at_work, is_held, keep_for, witness, works};
+use crate::controller::driver::plan::{Next, Plan, Step};
+
+/// Time between two looks at a Job of someone else, of whose end nobody tells us.
+const POLL: Duration = Duration::from_secs(5);
+
+/// What was found about one call.
+#[derive(Clone, Debug)]
+pub(in crate::controller) struct Observed {
+    pub(super) now: Timestamp,
+    /// The call; none if it is gone.
+    pub(super) run: Option<Arc<ToolRun>>,
+    /// What is called, if it is there.
+    pub(super) tool: Option<Arc<Tool>>,
+    pub(super) job: Sight,
+    /// Pods of this very call.
+    pub(super) pods: Vec<Arc<Pod>>,
+    /// Whether the namespace is being deleted; looked up only when its Job is missing.
+    pub(super) namespace_terminating: bool,
+    /// Jobs and pods of calls of the same name that are gone for certain.
+    pub(super) stray_jobs: Vec<Arc<Job>>,
+    pub(super) stray_pods: Vec<Arc<Pod>>,
+}
+
+/// What there is under the name of the Job.
+#[derive(Clone, Debug)]
+pub(super) enum Sight {
+    /// Nothing, as far as we know.
+    Absent,
+    /// The Job of this call.
+    Ours(Arc<Job>),
+    /// Something that belongs to someone else.
+    Taken,
+    /// The Job of this call is not there any more: a live read has confirmed it.
+    Gone {
+        absence: Absence,
+        /// As it was last seen, if anyone saw it go.
+        last: Option<Arc<Job>>,
+    },
+}
+
+/// What can be done about a call besides writing its status.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::controller) enum Action {
+    /// Put our finalizer on the call, so that what it runs is stopped before it goes.
+    Hold,
+    /// Take it away: nothing is left to be stopped.
+    LetGo,
+    /// Make the ConfigMap that the Job reads.
+    MakeConfigMap(Box<ConfigMap>),
+    /// Make the Job.
+    MakeJob(Box<Job>),
+    /// Let the Job go.
+    Release { job: Arc<Job>, why: Why },
+    /// Stop the Job.
+    Stop(Arc<Job>),
+    /// Let a pod go.
+    ReleasePod(Arc<Pod>),
+    /// Stop a pod that no Job looks after any more.
+    StopPod(Arc<Pod>),
+}
+
+type RunPlan = Plan<Action, ToolRunStatus>;
+
+/// Decides.
+pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
+    let strays = release_strays(seen);
+    let Some(run) = &seen.run else {
+        return Plan::steps(strays);
+    };
+    if !strays.is_empty() {
+        return Plan::steps(strays);
+    }
+    if status::phase(run).is_terminal() {
+        return settle(seen, run, settings);
+    }
+    if let Sight::Ours(job) = &seen.job
+        && let LastStatus::Finished { at, outcome } = last_status_of(job)
+    {
+        if !is_bound(run) {
+            // Made before a crash: its start is stored before its end.
+            return store(status::running(run, job));
+        }
+        let ending = status::Ending {
+            outcome,
+            at,
+            detail: detail(&seen.pods),
+        };
+        return store(status::finished(run, job, ending, seen.now));
+    }
+    if run.meta().deletion_timestamp.is_some() {
+        if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
+            return Plan::idle(Next::Wait);
+        }
+        let message = "the call was deleted before it had ended";
+        return store(status::cancelled(run, message, seen.now));
+    }
+    if run.spec.cancel == Some(true) {
+        let message = "stopped because spec.cancel is set";
+        return store(status::cancelled(run, message, seen.now));
+    }
+    match &seen.job {
+        Sight::Ours(job) if job.meta().deletion_timestamp.is_none() => {
+            store(status::running(run, job))
+        }
+        Sight::Ours(_) | Sight::Gone { .. } => mourn(seen, run),
+        Sight::Absent if is_bound(run) || !seen.pods.is_empty() => mourn(seen, run),
+        Sight::Absent => begin(seen, run, settings),
+        Sight::Taken => {
+            let message = format!("another object owns Job {}", job::name(run));
+            wait(seen, run, settings, Lifecycle::JobNameConflict, &message)
+        }
+    }
+}
+
+fn store(next: status::RunStanding) -> RunPlan {
+    Plan::steps(vec![Step::status(next)])
+}
+
+/// Whether the uid of the Job is stored.
+fn is_bound(run: &ToolRun) -> bool {
+    status::job_ref(run).is_some_and(|job| job.uid.is_some())
+}
+
+/// The Job is going or gone without having ended: its pods may still tell, or will.
+fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
+    let evidence = evidence(seen, run);
+    let finding = classify(&evidence);
+    if finding.outcome.is_none() && is_at_work(&evidence) {
+        return store(status::orphaned(run, &finding, evidence.deletion.as_ref()));
+    }
+    store(status::missing(
+        run,
+        &finding,
+        evidence.deletion.as_ref(),
+        seen.now,
+    ))
+}
+
+fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
+    let reference = status::job_ref(run);
+    let (absence, last) = match &seen.job {
+        Sight::Ours(job) => (Absence::NotFound, Some(job)),
+        Sight::Gone { absence, last } => (*absence, last.as_ref()),
+        Sight::Absent => (Absence::NotFound, None),
+        Sight::Taken => (Absence::NameTaken, None),
+    };
+    let stored = reference.and_then(|job| job.deletion.as_ref());
+    let stored = stored.and_then(|deletion| {
+        Some(Deletion {
+            at: deletion.deleted_at?,
+            finalizers: deletion.finalizers.clone().unwrap_or_default(),
+        })
+    });
+    let ttl = last.and_then(|job| job.spec.as_ref()?.ttl_seconds_after_finished);
+    Evidence {
+        absence,
+        create: match reference.and_then(|job| job.uid.as_ref()) {
+            Some(_) => CreateCall::Accepted,
+            None => CreateCall::Unanswered,
+        },
+        last_status: last.map_or(LastStatus::Unknown, |job| last_status_of(job)),
+        ttl: ttl.map(|seconds| SignedDuration::from_secs(seconds.into())),
+        deletion: stored.or_else(|| last.and_then(|job| deletion_of(job))),
+        noticed_at: seen.now,
+        owner: match run.meta().deletion_timestamp {
+            Some(_) => OwnerState::Terminating,
+            None => OwnerState::Alive,
+        },
+        namespace_terminating: seen.namespace_terminating,
+        pods: seen.pods.iter().filter_map(|pod| witness(pod)).collect(),
+        runner_report: None,
+        actor: None,
+    }
+}
+
+/// A call without a Job: everything must be there before its name is reserved, and before the Job is made.
+fn begin(seen: &Observed, run: &Arc<ToolRun>, settings: &Settings) -> RunPlan {
+    let faults = |kind, json: serde_json::Result<_>| json.map(|json| examine(kind, &json, None));
+    let own = faults(Kind::ToolRun, serde_json::to_value(&**run)).unwrap_or_default();
+    if let Some(refused) = status::refused(run, &own, seen.now) {
+        return store(refused);
+    }
+    let Some(tool) = &seen.tool else {
+        let message = format!("Tool {} does not exist yet", run.spec.tool_ref.name.trim());
+        return wait(seen, run, settings, Lifecycle::MissingTool, &message);
+    };
+    let of_tool = faults(Kind::Tool, serde_json::to_value(&**tool)).unwrap_or_default();
+    if let Some(first) = of_tool.first() {
+        let name = tool.name_any();
+        let message = format!(
+            "Tool {name} cannot be called: {}: {}",
+            first.field, first.message
+        );
+        return wait(seen, run, settings, Lifecycle::MissingTool, &message);
+    }
+    if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
+        return Plan::steps(vec![Step::Do(Action::Hold)]);
+    }
+    if status::job_ref(run).is_none() {
+        return store(status::reserved(run));
+    }
+    let (document, job) = job::make(run, tool);
+    Plan::steps(vec![
+        Step::Do(Action::MakeConfigMap(Box::new(document))),
+        Step::Do(Action::MakeJob(Box::new(job))),
+    ])
+}
+
+/// Waits within the grace, or gives up.
+fn wait(
+    seen: &Observed,
+    run: &ToolRun,
+    settings: &Settings,
+    reason: Lifecycle,
+    message: &str,
+) -> RunPlan {
+    let since = status::blocked_since(run).unwrap_or(seen.now);
+    let over = match settings.grace.is_zero() {
+        true => None,
+        false => since.checked_add(settings.grace).ok(),
+    };
+    if over.is_some_and(|over| over <= seen.now) {
+        return store(status::unfit(run, reason, message, seen.now));
+    }
+    let is_unwatched = reason == Lifecycle::JobNameConflict;
+    let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
+    Plan {
+        steps: vec![Step::status(status::waiting(run, reason, message))],
+        next: over
+            .map_or(Next::Wait, Next::At)
+            .or(poll.map_or(Next::Wait, Next::At)),
+    }
+}
+
+/// A call that has ended: its outcome is stored, so everything that was held may go.
+fn settle(seen: &Observed, run: &Arc<ToolRun>, settings: &Settings) -> RunPlan {
+    let mut steps = Vec::new();
+    if let Sight::Ours(job) = &seen.job {
+        steps.extend(release(seen, job, settings).map(Step::Do));
+        let is_over = last_status_of(job) != LastStatus::Active;
+        if !is_over && job.meta().deletion_timestamp.is_none() {
+            steps.push(Step::Do(Action::Stop(Arc::clone(job))));
+        }
+    }
+    let has_job = matches!(seen.job, Sight::Ours(_));
+    let is_cancelled = status::phase(run) == Phase::Cancelled;
+    for pod in &seen.pods {
+        if is_held(&**pod, finalizer::EVIDENCE) {
+            steps.push(Step::Do(Action::ReleasePod(Arc::clone(pod))));
+        }
+        let is_going = pod.meta().deletion_timestamp.is_some();
+        if is_cancelled && !has_job && !is_going && works(pod) {
+            steps.push(Step::Do(Action::StopPod(Arc::clone(pod))));
+        }
+    }
+    let deleting = run.meta().deletion_timestamp.is_some();
+    if deleting && is_held(&**run, finalizer::RUNTIME_CLEANUP) {
+        steps.push(Step::Do(Action::LetGo));
+    }
+    let is_new = status::observed(run) < run.meta().generation.unwrap_or_default();
+    if !deleting && steps.is_empty() && is_new {
+        steps.extend(status::ratified(run).map(Step::status));
+    }
+    Plan::steps(steps)
+}
+
+/// Lets the Job of a call go, unless that was done.
+fn release(seen: &Observed, job: &Arc<Job>, settings: &Settings) -> Option<Action> {
+    let is_marked = job.annotations().contains_key(annotation::OUTCOME_RECORDED);
+    if is_marked && !is_held(&**job, finalizer::OUTCOME) {
+        return None;
+    }
+    let own = seen
+        .tool
+        .as_ref()
+        .and_then(|tool| tool.spec.ttl_seconds_after_finished);
+    let own = own.and_then(|seconds| u64::try_from(seconds).ok());
+    let ttl = match last_status_of(job) {
+        LastStatus::Finished { outcome, .. } => {
+            keep_for(own.map(Duration::from_secs), outcome, settings.keep)
+        }
+        LastStatus::Active | LastStatus::Unknown => None,
+    };
+    Some(Action::Release {
+        job: Arc::clone(job),
+        why: Why::Stored { ttl },
+    })
+}
+
+/// Nobody waits for the outcome of these any more.
+fn release_strays(seen: &Observed) -> Vec<Step<Action, ToolRunStatus>> {
+    let jobs = seen.stray_jobs.iter().map(|job| Action::Release {
+        job: Arc::clone(job),
+        why: Why::OwnerGone,
+    });
+    let pods = seen.stray_pods.iter().map(Arc::clone);
+    jobs.chain(pods.map(Action::ReleasePod))
+        .map(Step::Do)
+        .collect()
+}

@@ -1,0 +1,225 @@
+//! The life of a call, as a table: a line is what was found, and what is then done in words.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::controller::agent_run::Keep;
+
+const NOW: &str = "2026-01-01T00:01:00Z";
+
+fn run(more: &Value) -> ToolRun {
+    let mut run = json!({
+        "metadata": {
+            "name": "r", "namespace": "here", "uid": "u-1", "generation": 1,
+            "finalizers": [finalizer::RUNTIME_CLEANUP],
+        },
+        "spec": {"toolRef": {"name": "lint"}},
+    });
+    json_patch::merge(&mut run, more);
+    serde_json::from_value(run).unwrap()
+}
+
+fn job(more: &Value) -> Sight {
+    let mut job = json!({
+        "metadata": {
+            "name": "r-tool", "namespace": "here", "uid": "j-1", "finalizers": [finalizer::OUTCOME],
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+    });
+    json_patch::merge(&mut job, more);
+    Sight::Ours(Arc::new(serde_json::from_value(job).unwrap()))
+}
+
+fn ended(word: &str) -> Value {
+    json!({"status": {"conditions": [
+        {"type": word, "status": "True", "lastTransitionTime": "2026-01-01T00:00:30Z"},
+    ]}})
+}
+
+fn tool() -> Arc<Tool> {
+    let tool = json!({
+        "metadata": {"name": "lint"},
+        "spec": {"image": "lint:1", "command": ["/lint"], "ttlSecondsAfterFinished": 60},
+    });
+    Arc::new(serde_json::from_value(tool).unwrap())
+}
+
+fn seen(run: ToolRun, job: Sight) -> Observed {
+    Observed {
+        now: NOW.parse().unwrap(),
+        run: Some(Arc::new(run)),
+        tool: Some(tool()),
+        job,
+        pods: Vec::new(),
+        namespace_terminating: false,
+        stray_jobs: Vec::new(),
+        stray_pods: Vec::new(),
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        grace: Duration::from_secs(60),
+        keep: Keep::default(),
+    }
+}
+
+fn words(plan: &RunPlan) -> String {
+    let steps = plan.steps.iter().map(|step| match step {
+        Step::Do(Action::Hold) => "hold".to_owned(),
+        Step::Do(Action::LetGo) => "let go".to_owned(),
+        Step::Do(Action::MakeConfigMap(_)) => "make the document".to_owned(),
+        Step::Do(Action::MakeJob(_)) => "make the Job".to_owned(),
+        Step::Do(Action::Release { why, .. }) => match why {
+            Why::Stored { ttl } => format!("release for {ttl:?}"),
+            Why::OwnerGone => "release a stray".to_owned(),
+        },
+        Step::Do(Action::Stop(_)) => "stop".to_owned(),
+        Step::Do(Action::ReleasePod(_)) => "release a pod".to_owned(),
+        Step::Do(Action::StopPod(_)) => "stop a pod".to_owned(),
+        Step::Status(standing) => {
+            let phase = standing.status.phase.clone().unwrap_or_default();
+            format!("{phase} {}", standing.reason.as_str())
+        }
+    });
+    let steps: Vec<_> = steps.collect();
+    steps.join(", ")
+}
+
+#[test]
+fn each_step_of_a_call_follows_from_what_is_seen() {
+    let reserved = json!({"status": {"phase": "Pending", "jobRef": {"name": "r-tool"}}});
+    let bound = json!({"status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}}});
+    let with = |status: &Value, more: Value| {
+        let mut both = status.clone();
+        json_patch::merge(&mut both, &more);
+        both
+    };
+    let done = |phase: &str| json!({"status": {"phase": phase, "jobRef": {"name": "r-tool", "uid": "j-1"}, "observedGeneration": 1}});
+    let going = json!({"metadata": {"deletionTimestamp": NOW}});
+    let gone = || Sight::Gone {
+        absence: Absence::NotFound,
+        last: None,
+    };
+    let marked =
+        json!({"metadata": {"finalizers": [], "annotations": {annotation::OUTCOME_RECORDED: "x"}}});
+    for (row, given, sight, expected) in [
+        (
+            "new",
+            json!({"metadata": {"finalizers": []}}),
+            Sight::Absent,
+            "hold",
+        ),
+        ("held", json!({}), Sight::Absent, "Pending Pending"),
+        (
+            "reserved",
+            reserved.clone(),
+            Sight::Absent,
+            "make the document, make the Job",
+        ),
+        ("made", reserved.clone(), job(&json!({})), "Running Running"),
+        (
+            "made and ended",
+            reserved.clone(),
+            job(&ended("Complete")),
+            "Running Running",
+        ),
+        (
+            "taken",
+            reserved.clone(),
+            Sight::Taken,
+            "Pending JobNameConflict",
+        ),
+        ("follows", bound.clone(), job(&json!({})), "Running Running"),
+        (
+            "completed",
+            bound.clone(),
+            job(&ended("Complete")),
+            "Succeeded Completed",
+        ),
+        (
+            "failed",
+            bound.clone(),
+            job(&ended("Failed")),
+            "Failed JobFailed",
+        ),
+        ("gone", bound.clone(), gone(), "Failed JobDeletedUnknown"),
+        (
+            "cancelled",
+            with(&bound, json!({"spec": {"cancel": true}})),
+            job(&json!({})),
+            "Cancelled Cancelled",
+        ),
+        (
+            "cancelled too late",
+            with(&bound, json!({"spec": {"cancel": true}})),
+            job(&ended("Complete")),
+            "Succeeded Completed",
+        ),
+        (
+            "deleted",
+            with(&bound, going.clone()),
+            job(&json!({})),
+            "Cancelled Cancelled",
+        ),
+        (
+            "wrong",
+            json!({"spec": {"toolRef": {"name": ""}}}),
+            Sight::Absent,
+            "Failed Required",
+        ),
+        (
+            "to release",
+            done("Succeeded"),
+            job(&ended("Complete")),
+            "release for Some(60)",
+        ),
+        (
+            "to stop",
+            done("Cancelled"),
+            job(&json!({})),
+            "release for None, stop",
+        ),
+        (
+            "settled",
+            done("Succeeded"),
+            job(&with(&ended("Complete"), marked)),
+            "",
+        ),
+        (
+            "to let go",
+            with(&done("Succeeded"), going),
+            Sight::Absent,
+            "let go",
+        ),
+    ] {
+        let plan = plan(&seen(run(&given), sight), &settings());
+        assert_eq!(words(&plan), expected, "{row}");
+    }
+}
+
+#[test]
+fn a_call_waits_for_its_tool_but_not_for_ever() {
+    let mut waits = seen(run(&json!({})), Sight::Absent);
+    waits.tool = None;
+    let first = plan(&waits, &settings());
+    assert_eq!(words(&first), "Pending MissingTool");
+    let over: Timestamp = "2026-01-01T00:02:00Z".parse().unwrap();
+    assert_eq!(first.next, Next::At(over));
+    let blocked = json!({"status": {"conditions": [
+        {"type": "Blocked", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+    ]}});
+    waits.run = Some(Arc::new(run(&blocked)));
+    assert_eq!(words(&plan(&waits, &settings())), "Failed MissingTool");
+}
+
+#[test]
+fn what_is_held_for_a_call_that_is_gone_is_released() {
+    let Sight::Ours(stray) = job(&json!({})) else {
+        panic!("a Job");
+    };
+    let mut gone = seen(run(&json!({})), Sight::Absent);
+    gone.run = None;
+    gone.stray_jobs.push(stray);
+    assert_eq!(words(&plan(&gone, &settings())), "release a stray");
+}

@@ -1,0 +1,149 @@
+//! Workspace: a claim on storage that several runs share, and its time.
+
+mod plan;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kube::{Resource, ResourceExt};
+use serde_json::json;
+
+use super::cache::{Change, Key, Shelf, Told};
+use super::context::Context;
+use super::driver::fault::{Class, Fault};
+use super::driver::plan::{Plan, Standing};
+use super::driver::queue::Priority;
+use super::driver::{Reconciler, Work};
+use super::shelves::{self, Shelves};
+use super::stand::failed;
+use crate::api::contract::label;
+use crate::api::kind::Kind;
+use crate::api::kinds::{Workspace, WorkspaceStatus};
+use plan::{Action, Observed, Sight};
+
+/// The reconciler of workspaces.
+pub(super) struct Workspaces {
+    context: Arc<Context>,
+    shelves: Arc<Shelves>,
+}
+
+impl Workspaces {
+    pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>) -> Self {
+        Self { context, shelves }
+    }
+
+    /// What there is under the name of the claim. Only claims of ours are followed, so what is not known is asked for.
+    async fn sight(&self, workspace: &Workspace, key: &Key) -> Result<Sight, Fault> {
+        let known = self.shelves.claims.get(key);
+        let found = match known {
+            Some(known) => Some(known),
+            None => {
+                let (namespace, name) = (&key.namespace, &key.name);
+                let live = self.context.look_up("look up the claim", namespace, name);
+                live.await?.map(Arc::new)
+            }
+        };
+        Ok(match found {
+            None => Sight::Absent,
+            Some(claim) if is_owned(&claim, workspace) => Sight::Ours(claim),
+            Some(_) => Sight::Taken,
+        })
+    }
+
+    fn learn(&self, mut claim: PersistentVolumeClaim) {
+        shelves::prune(&mut claim);
+        self.shelves.claims.learn(claim);
+    }
+}
+
+/// Whether a claim was made for this very workspace.
+fn is_owned(claim: &PersistentVolumeClaim, workspace: &Workspace) -> bool {
+    let owners = claim.meta().owner_references.iter().flatten();
+    let uid = workspace.uid();
+    uid.is_some()
+        && owners
+            .into_iter()
+            .any(|owner| Some(&owner.uid) == uid.as_ref())
+}
+
+impl Reconciler for Workspaces {
+    const KIND: Kind = Kind::Workspace;
+    type Object = Workspace;
+    type Status = WorkspaceStatus;
+    type Observed = Observed;
+    type Action = Action;
+
+    fn shelf(&self) -> &Shelf<Workspace> {
+        &self.shelves.workspaces
+    }
+
+    fn status(object: &Workspace) -> Option<&WorkspaceStatus> {
+        object.status.as_ref()
+    }
+
+    fn object(observed: &Observed) -> Option<&Workspace> {
+        observed.workspace.as_deref()
+    }
+
+    async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
+        let workspace = self.shelves.workspaces.get(key);
+        let claim = match &workspace {
+            Some(workspace) if plan::asks_for_claim(workspace) => {
+                self.sight(workspace, key).await?
+            }
+            Some(_) | None => Sight::Absent,
+        };
+        Ok(Observed {
+            now,
+            workspace,
+            claim,
+        })
+    }
+
+    fn plan(&self, observed: &Observed) -> Plan<Action, WorkspaceStatus> {
+        plan::plan(observed)
+    }
+
+    async fn act(&self, _: &Observed, action: &Action) -> Result<bool, Fault> {
+        let context = &self.context;
+        match action {
+            Action::Make(claim) => match context.create("make the claim", &**claim).await {
+                Ok(made) => self.learn(made),
+                // The next pass sees whose it is.
+                Err(fault) if fault.class == Class::Conflict => {}
+                Err(fault) => return Err(fault),
+            },
+            Action::Grow { claim, size } => {
+                let path = "/spec/resources/requests/storage";
+                let grow = json!({"op": "add", "path": path, "value": size});
+                let grown = context
+                    .change("grow the claim", &**claim, vec![grow])
+                    .await?;
+                self.learn(grown);
+            }
+            Action::Remove(claim) => {
+                context.delete("remove the claim", &**claim).await?;
+                self.shelves.claims.unlearn(&Key::of(&**claim));
+            }
+        }
+        Ok(true)
+    }
+
+    fn failed(&self, workspace: &Workspace, fault: &Fault) -> Option<Standing<WorkspaceStatus>> {
+        failed(workspace, fault)
+    }
+}
+
+/// Looks again at the workspace of a claim that came, changed or went.
+pub(super) fn on_claim(work: Work) -> Told<PersistentVolumeClaim> {
+    Arc::new(move |change| {
+        let claim = match change {
+            Change::Applied { object, .. } | Change::Deleted(object) => object,
+        };
+        if let Some(name) = claim.labels().get(label::WORKSPACE) {
+            let namespace = claim.namespace().unwrap_or_default();
+            work.add(Key::new(namespace, name), Priority::Create);
+        }
+    })
+}

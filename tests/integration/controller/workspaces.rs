@@ -1,0 +1,105 @@
+//! Workspaces have a claim, for as long as they ask for it.
+
+use agents::api::kind::Kind;
+use anyhow::Result;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::json;
+use support::{events, wait};
+
+use super::scene::{DEADLINE, Scene};
+
+/// Binds the claim of a workspace, as a provisioner would.
+async fn bind(scene: &Scene, name: &str) -> Result<()> {
+    let claims = scene.here.api::<PersistentVolumeClaim>();
+    wait::until(&claims, name, DEADLINE, |_| true).await?;
+    let patch = |patch| Patch::Merge(patch);
+    let params = PatchParams::default();
+    let volume = json!({"spec": {"volumeName": "volume-1"}});
+    claims.patch(name, &params, &patch(volume)).await?;
+    let phase = json!({"status": {"phase": "Bound"}});
+    claims.patch_status(name, &params, &patch(phase)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_workspace_follows_its_claim_until_its_time_is_over() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::new(&[]).await?;
+    let _controller = scene.controller().await?;
+    let spec = json!({"size": "1Gi", "storageClassName": "none"});
+    scene.make(Kind::Workspace, "x", spec).await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "False Pending")
+        .await?;
+    bind(&scene, "x").await?;
+    let ready = scene
+        .until_ready(Kind::Workspace, "x", "True Bound")
+        .await?;
+    assert_eq!(ready.data["status"]["volumeName"], "volume-1");
+    scene
+        .merge(Kind::Workspace, "x", json!({"spec": {"ttlSeconds": 1}}))
+        .await?;
+    let over = scene
+        .until_ready(Kind::Workspace, "x", "False Expired")
+        .await?;
+    let is_it = |said: &events::Said| said.reason == "Expired";
+    events::until(&scene.here.client, &over, DEADLINE, is_it).await?;
+    let claims = scene.here.api::<PersistentVolumeClaim>();
+    wait::until_gone(&claims, "x", DEADLINE).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_of_someone_else_is_waited_for_and_a_removed_one_is_made_again() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::new(&[]).await?;
+    let _controller = scene.controller().await?;
+    let claims = scene.here.api::<PersistentVolumeClaim>();
+    let other = serde_json::from_value(json!({"metadata": {"name": "x"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}},
+    }}))?;
+    claims.create(&PostParams::default(), &other).await?;
+    let spec = json!({"size": "1Gi", "storageClassName": "none"});
+    scene.make(Kind::Workspace, "x", spec).await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "False ClaimNameConflict")
+        .await?;
+    claims.delete("x", &DeleteParams::background()).await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "False Pending")
+        .await?;
+    let made = wait::until(&claims, "x", DEADLINE, |_| true).await?;
+    claims.delete("x", &DeleteParams::background()).await?;
+    let again = wait::until(&claims, "x", DEADLINE, |claim| claim.uid() != made.uid());
+    let again = again.await?;
+    assert_eq!(again.owner_references()[0].name, "x");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_settled_workspace_costs_no_write() -> Result<()> {
+    support::kinds!();
+    let (scene, mut looks) = Scene::watched().await?;
+    let _controller = scene.controller().await?;
+    let spec = json!({"size": "1Gi", "storageClassName": "none"});
+    scene.make(Kind::Workspace, "x", spec).await?;
+    scene.make(Kind::Workspace, "wrong", json!({})).await?;
+    bind(&scene, "x").await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "True Bound")
+        .await?;
+    scene
+        .until_ready(Kind::Workspace, "wrong", "False MissingSize")
+        .await?;
+    let versions = || async {
+        let list = scene.any(Kind::Workspace).list(&Default::default()).await?;
+        let versions = list.iter().map(ResourceExt::resource_version);
+        anyhow::Ok(versions.collect::<Vec<_>>())
+    };
+    let first = versions().await?;
+    looks.hundred_looks(2).await;
+    assert_eq!(versions().await?, first);
+    Ok(())
+}
