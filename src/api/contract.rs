@@ -33,6 +33,12 @@ pub mod label {
     pub const STEP: &str = "agents.proompteng.ai/step";
     /// Position of the workflow step, from 1.
     pub const STEP_INDEX: &str = "agents.proompteng.ai/step-index";
+    /// Round of the workflow step, from 1.
+    pub const STEP_ITERATION: &str = "agents.proompteng.ai/step-iteration";
+    /// Try of the workflow step within its round, from 1.
+    pub const STEP_ATTEMPT: &str = "agents.proompteng.ai/step-attempt";
+    /// On a pod, from the cluster itself: name of the Job that it belongs to.
+    pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
     /// Delivery that caused an object, for idempotent submission.
     pub const DELIVERY_ID: &str = "jangar.proompteng.ai/delivery-id";
     /// Name of the ToolRun that a Job, pod or ConfigMap belongs to.

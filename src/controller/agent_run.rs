@@ -1,7 +1,8 @@
-//! AgentRun: one piece of work, done by one Job, whose outcome is never lost.
+//! AgentRun: one piece of work, done by one Job or step by step by several, whose outcome is never lost.
 //!
-//! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`work`] is what is to be done, [`job`] the
-//! objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is kept.
+//! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`turn`] is where a run stands, [`work`] what is
+//! to be done, [`job`] the objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is
+//! kept.
 
 mod apply;
 mod gather;
@@ -11,6 +12,7 @@ mod plan;
 mod retention;
 mod settings;
 mod status;
+mod turn;
 mod work;
 
 use std::sync::Arc;
@@ -40,7 +42,8 @@ pub(super) use plan::evidence::{detail, is_at_work, witness, works};
 pub(super) use plan::{Why, is_held};
 pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
-pub(super) use status::end::{failure, read_reason, whole_seconds};
+pub(super) use status::end::{read_reason, whole_seconds};
+pub(super) use status::verdict::failure;
 
 /// The reconciler of runs.
 pub(super) struct AgentRuns {

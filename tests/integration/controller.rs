@@ -15,4 +15,5 @@ mod standing;
 mod stop;
 mod tools;
 mod waits;
+mod workflow;
 mod workspaces;

@@ -5,6 +5,7 @@
 mod admission;
 mod pods;
 mod processes;
+mod runs;
 
 use agents::api::contract::path;
 use anyhow::{Context, Result};
@@ -67,6 +68,8 @@ struct Stage {
     programs: Vec<Up>,
     /// What kubectl printed for an object that the webhook refused.
     refusal: String,
+    /// What kubectl printed about runs that had ended; none where no pod can run.
+    runs: Option<String>,
 }
 
 async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
@@ -102,10 +105,15 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
         "the examples are applied; lab and programs were ready after {}",
         spoken(clock.elapsed())
     ));
+    let runs = match has_node {
+        true => Some(runs::finish(&lab).await?),
+        false => None,
+    };
     Ok(Stage {
         lab,
         programs,
         refusal,
+        runs,
     })
 }
 
@@ -154,19 +162,25 @@ Everything is up. In another terminal:
   export PATH={}:$PATH
 
 Try
-  kubectl --namespace {EXAMPLES} get agents-all          all kinds, with what each is doing and since when
+  kubectl --namespace {EXAMPLES} get agents-all      all kinds, with what each is doing and since when
   kubectl explain agentrun.spec                  every field, with its meaning
   kubectl --namespace {EXAMPLES} apply --filename {}
                                                  a run with three faults is refused; kubectl prints
 {}
-  kubectl --namespace {EXAMPLES} get events             the same refusal as an Event, for those who look later
-
+  kubectl --namespace {EXAMPLES} get events          the same refusal as an Event, for those who look later
+  kubectl --namespace {EXAMPLES} get agentruns       {}
+{}
 The programs answer at
 ",
         stage.lab.kubeconfig().display(),
         folder.display(),
         refused.display(),
         indented(&stage.refusal),
+        match &stage.runs {
+            Some(_) => "the runs of the examples were carried out by pods; kubectl prints",
+            None => "the runs of the examples wait for a node, which is not there",
+        },
+        indented(stage.runs.as_deref().unwrap_or_default()),
     );
     for Up { name, admin, .. } in &stage.programs {
         text.push_str(&format!(

@@ -8,10 +8,11 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
 use kube::api::ListParams;
 use kube::{Api, Resource, ResourceExt};
 
-use super::plan::{Observed, Sight, is_held};
-use super::status::{job_ref, phase};
+use super::AgentRuns;
+use super::plan::{Observed, Sight, is_held, is_of};
+use super::status::phase;
+use super::turn::{self, Stage, Turn, job_ref};
 use super::work::{Found, Prompt, memory_name, prompt};
-use super::{AgentRuns, job};
 use crate::api::contract::{finalizer, label};
 use crate::api::custody::{Absence, LastStatus, last_status_of};
 use crate::api::kinds::AgentRun;
@@ -41,6 +42,8 @@ impl AgentRuns {
             run: run.clone(),
             job: Sight::Absent,
             pods: Vec::new(),
+            other_jobs: Vec::new(),
+            other_pods: Vec::new(),
             found: None,
             namespace_terminating: false,
             stray_jobs: held(other_jobs, finalizer::OUTCOME),
@@ -49,17 +52,25 @@ impl AgentRuns {
         let Some(run) = run else {
             return Ok(seen);
         };
-        seen.job = self.sight(&run, &own_jobs).await?;
+        let stage = turn::stage(&run);
+        seen.job = self.sight(&run, stage, &own_jobs).await?;
         if !phase(&run).is_terminal() {
             if is_in_doubt(&run, &seen.job) {
                 own_pods = self.list_pods(&run).await?;
                 seen.namespace_terminating = self.is_namespace_terminating(&run).await;
             }
-            if matches!(seen.job, Sight::Absent) && own_pods.is_empty() {
+            if matches!(seen.job, Sight::Absent) && is_due(stage, now) {
                 seen.found = Some(self.find(&run).await?);
             }
         }
-        seen.pods = own_pods;
+        (seen.pods, seen.other_pods) = own_pods
+            .into_iter()
+            .partition(|pod| is_current(pod, &run, stage));
+        seen.other_jobs = own_jobs;
+        if let Sight::Ours(current) = &seen.job {
+            let uid = current.uid();
+            seen.other_jobs.retain(|job| job.uid() != uid);
+        }
         Ok(seen)
     }
 
@@ -75,12 +86,20 @@ impl AgentRuns {
         Ok(self.shelves.runs.get(key))
     }
 
-    /// What there is under the name of the run's Job. That a Job is gone is said only after a live read.
-    async fn sight(&self, run: &AgentRun, own: &[Arc<Job>]) -> Result<Sight, Fault> {
+    /// What there is under the name of the Job of the turn. That a Job is gone is said only after a live read.
+    async fn sight(&self, run: &AgentRun, stage: Stage, own: &[Arc<Job>]) -> Result<Sight, Fault> {
+        let (Stage::Under(turn)
+        | Stage::Before {
+            turn: turn @ Turn::Whole,
+            ..
+        }) = stage
+        else {
+            return Ok(Sight::Absent);
+        };
         let namespace = run.namespace().unwrap_or_default();
         let reference = job_ref(run);
         let name = reference.and_then(|job| job.name.clone());
-        let name = name.unwrap_or_else(|| job::name(run));
+        let name = name.unwrap_or_else(|| turn.job(run));
         let bound = reference.and_then(|job| job.uid.clone());
         let known = self.shelves.jobs.get(&Key::new(&namespace, &name));
         let is_own = |job: &Job| own.iter().any(|own| own.uid() == job.uid());
@@ -160,9 +179,13 @@ impl AgentRuns {
         let provider = agent
             .as_ref()
             .and_then(|agent| shelves.providers.get(&at(&agent.spec.provider_ref.name)));
-        let implementation = spec.implementation_spec_ref.as_ref();
-        let implementation =
-            implementation.and_then(|reference| shelves.implementations.get(&at(&reference.name)));
+        let steps = turn::steps(run).iter();
+        let own = steps.filter_map(|step| step.implementation_spec_ref.as_ref());
+        let named = spec.implementation_spec_ref.iter().chain(own);
+        let implementations = named.filter_map(|reference| {
+            let stored = shelves.implementations.get(&at(&reference.name))?;
+            Some((reference.name.clone(), stored))
+        });
         let memory = match memory_name(run, agent.as_deref()) {
             Some(name) => shelves.memories.get(&at(name)),
             None => shelves
@@ -193,7 +216,7 @@ impl AgentRuns {
             absent_config_maps: self.absent::<ConfigMap>(&namespace, &config_maps).await?,
             agent,
             provider,
-            implementation,
+            implementations: implementations.collect(),
             memory,
         })
     }
@@ -226,6 +249,34 @@ fn held<K: Resource>(objects: Vec<Arc<K>>, finalizer: &str) -> Vec<Arc<K>> {
     let held = objects.into_iter();
     held.filter(|object| is_held(&**object, finalizer))
         .collect()
+}
+
+/// Whether a Job may be made now.
+fn is_due(stage: Stage, now: Timestamp) -> bool {
+    match stage {
+        Stage::Under(_) => true,
+        Stage::Before { due, .. } => due.is_none_or(|due| due <= now),
+        Stage::Over => false,
+    }
+}
+
+/// Whether a pod belongs to the Job that is made now or at work.
+fn is_current(pod: &Pod, run: &AgentRun, stage: Stage) -> bool {
+    match stage {
+        Stage::Under(Turn::Whole)
+        | Stage::Before {
+            turn: Turn::Whole, ..
+        } => true,
+        Stage::Under(Turn::Step(_)) => {
+            let name = job_ref(run).and_then(|job| job.name.as_deref());
+            name.is_some_and(|name| is_of(pod, name))
+        }
+        Stage::Before {
+            turn: Turn::Step(_),
+            ..
+        }
+        | Stage::Over => false,
+    }
 }
 
 /// Whether the Job can no longer tell how it ends, so that only its pods can.

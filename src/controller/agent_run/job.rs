@@ -18,25 +18,17 @@ use kube::{Resource, ResourceExt};
 use serde_json::Value;
 
 use super::settings::Runner;
+use super::turn::Turn;
 use super::work::Work;
 use crate::api::contract::{finalizer, label};
 use crate::api::kinds::AgentRun;
-use crate::api::names::{ChildName, LabelValue};
+use crate::api::names::LabelValue;
 
-/// What is made for a run.
+/// What is made for a turn of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Made {
     pub(super) config_maps: Vec<ConfigMap>,
     pub(super) job: Job,
-}
-
-/// Name of the Job of a run.
-pub(super) fn name(run: &AgentRun) -> String {
-    child(run, "job")
-}
-
-fn child(run: &AgentRun, part: &str) -> String {
-    ChildName::derive(&run.name_any(), part).as_str().to_owned()
 }
 
 /// The objects that carry out the work.
@@ -45,7 +37,7 @@ fn child(run: &AgentRun, part: &str) -> String {
 ///
 /// A sentence for people, when settings of the pod cannot be read.
 pub(super) fn make(work: &Work<'_>, runner: &Runner) -> Result<Made, String> {
-    let Work { run, agent, .. } = work;
+    let run = work.run;
     let config_maps = documents::config_maps(work, runner);
     let metadata = |name: String| ObjectMeta {
         name: Some(name),
@@ -62,16 +54,14 @@ pub(super) fn make(work: &Work<'_>, runner: &Runner) -> Result<Made, String> {
         }),
         spec: Some(pod::spec(work, runner)?),
     };
-    let defaults = agent.spec.defaults.as_ref();
-    let timeout = defaults.and_then(|defaults| defaults.timeout_seconds);
     let job = Job {
         metadata: ObjectMeta {
             finalizers: Some(vec![finalizer::OUTCOME.to_owned()]),
-            ..metadata(name(run))
+            ..metadata(work.turn.job(run))
         },
         spec: Some(JobSpec {
             backoff_limit: Some(backoff_limit(work, runner)),
-            active_deadline_seconds: timeout.filter(|seconds| *seconds > 0),
+            active_deadline_seconds: timeout(work),
             // A pod that is still ending may still act: its successor waits for its end.
             pod_replacement_policy: Some("Failed".to_owned()),
             template,
@@ -88,6 +78,15 @@ pub(super) fn make(work: &Work<'_>, runner: &Runner) -> Result<Made, String> {
         config_maps: config_maps.collect(),
         job,
     })
+}
+
+/// Seconds after which the cluster stops the Job: as its step says, else the agent. It does so without us, and says so
+/// only when the pods have ended.
+fn timeout(work: &Work<'_>) -> Option<i64> {
+    let own = work.step.and_then(|step| step.timeout_seconds);
+    let defaults = work.agent.spec.defaults.as_ref();
+    let timeout = own.or_else(|| defaults?.timeout_seconds);
+    timeout.filter(|seconds| *seconds > 0)
 }
 
 /// How often a failed pod is tried again: as the run says, else its agent, else the operator.
@@ -123,6 +122,7 @@ fn labels(work: &Work<'_>) -> BTreeMap<String, String> {
         let name = normal(&reference.name);
         labels.insert(label::IMPLEMENTATION.to_owned(), name);
     }
+    labels.extend(work.turn.labels(run));
     labels
 }
 
@@ -145,14 +145,26 @@ fn scope(work: &Work<'_>) -> Value {
         agent,
         implementation,
         memory,
+        parameters,
         ..
     } = work;
     serde_json::json!({
         "agentRun": {"name": run.name_any(), "uid": run.uid(), "namespace": run.namespace()},
         "agent": {"name": agent.name_any(), "config": agent.spec.config, "env": agent.spec.env},
         "implementation": implementation,
-        "parameters": run.spec.parameters,
+        "parameters": parameters,
         "memory": memory,
         "vcs": {},
+        "step": place(work),
     })
+}
+
+/// Which try of which step it is; nothing for a run that is one turn.
+fn place(work: &Work<'_>) -> Option<Value> {
+    let (Turn::Step(this), Some(step)) = (work.turn, work.step) else {
+        return None;
+    };
+    Some(serde_json::json!({
+        "name": step.name, "index": this.index + 1, "iteration": this.iteration, "attempt": this.attempt,
+    }))
 }

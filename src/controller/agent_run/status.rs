@@ -1,20 +1,24 @@
 //! How a run stands, in words: phase, conditions, times, and what is told and counted once it is stored.
 //!
 //! A message says nothing that changes by itself, or it would be written again and again. Here is a run that has not
-//! ended; [`end`] is about its end, [`missing`] about a Job that is gone.
+//! ended; [`verdict`] is about the end of a Job and what follows, [`missing`] about a Job that is gone, [`end`] about the
+//! end of the run, [`steps`] about what a workflow shows of its steps.
 
 pub(in crate::controller) mod end;
 mod missing;
+mod steps;
+pub(in crate::controller) mod verdict;
 
-pub(super) use end::{Ending, cancelled, finished, not_submitted, ratified, refused, unfit};
+pub(super) use end::{cancelled, not_submitted, ratified, refused, unfit};
 pub(super) use missing::{missing, orphaned};
+pub(super) use verdict::{Ending, all_done, finished};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::job;
+use super::turn::{self, Turn, job_ref};
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
 };
@@ -36,11 +40,6 @@ pub(super) fn phase(run: &AgentRun) -> Phase {
         .as_ref()
         .and_then(|status| status.phase.as_deref());
     phase.and_then(Phase::parse).unwrap_or(Phase::Pending)
-}
-
-/// The Job that the status names.
-pub(super) fn job_ref(run: &AgentRun) -> Option<&JobRef> {
-    run.status.as_ref()?.job_ref.as_ref()
 }
 
 fn stored(run: &AgentRun) -> AgentRunStatus {
@@ -74,7 +73,7 @@ impl RunStanding {
     }
 
     fn tell(mut self, reason: events::Reason, note: impl Into<String>) -> Self {
-        let job = self.status.job_ref.as_ref();
+        let job = steps::latest(&self.status);
         let job = job.and_then(|job| Some((job.name.clone()?, job.uid.clone())));
         self.notices.push(Notice {
             reason,
@@ -86,46 +85,84 @@ impl RunStanding {
 }
 
 /// The name of the Job is kept before the Job is made, so that it can be found again after a crash.
-pub(super) fn reserved(run: &AgentRun) -> RunStanding {
-    let mut next = standing(
-        run,
-        Phase::Pending,
-        Lifecycle::Pending,
-        "the Job is about to be made",
-    );
-    next.status.job_ref = Some(JobRef {
-        name: Some(job::name(run)),
+pub(super) fn reserved(run: &AgentRun, turn: Turn, now: Timestamp) -> RunStanding {
+    let phase = phase(run);
+    let reason = match phase {
+        Phase::Running => Lifecycle::Running,
+        Phase::Pending | Phase::Succeeded | Phase::Failed | Phase::Cancelled => Lifecycle::Pending,
+    };
+    let message = format!("the Job{} is about to be made", of_step(run, turn));
+    let mut next = standing(run, phase, reason, message);
+    let job = JobRef {
+        name: Some(turn.job(run)),
         namespace: run.namespace(),
         ..JobRef::default()
-    });
+    };
+    match turn {
+        Turn::Whole => next.status.job_ref = Some(job),
+        Turn::Step(this) => steps::reserve(run, &mut next.status, this, job, now),
+    }
     next
 }
 
-/// The Job is there and does the work.
-pub(super) fn running(run: &AgentRun, job: &Job) -> RunStanding {
+fn of_step(run: &AgentRun, turn: Turn) -> String {
+    match turn {
+        Turn::Whole => String::new(),
+        Turn::Step(this) => {
+            let name = turn::step(run, this.index).map_or("", |step| &step.name);
+            format!(" of step {name}")
+        }
+    }
+}
+
+/// The Job of a turn is there and does the work.
+pub(super) fn running(run: &AgentRun, turn: Turn, job: &Job) -> RunStanding {
     let name = job.name_any();
-    let message = format!("Job {name} does the work");
-    let is_new = phase(run) != Phase::Running;
+    let message = format!("Job {name} does the work{}", of_step(run, turn));
+    let is_new = job_ref(run).is_none_or(|job| job.uid.is_none());
     let mut next = standing(run, Phase::Running, Lifecycle::Running, message);
-    next.status.started_at = job.creation_timestamp().map(|created| created.0);
-    next.status.runtime_ref = json!({
-        "type": "job", "name": name, "namespace": job.namespace(), "uid": job.uid(),
-    })
-    .as_object()
-    .cloned();
-    let reference = next.status.job_ref.get_or_insert_default();
-    reference.name = Some(name.clone());
-    reference.namespace = job.namespace();
-    reference.uid = job.uid();
+    let made = job.creation_timestamp().map(|created| created.0);
+    next.status.started_at = next.status.started_at.or(made);
+    next.status.runtime_ref = runtime_ref(run, turn, job).as_object().cloned();
+    if let Some(reference) = steps::reference(&mut next.status, turn) {
+        reference.name = Some(name.clone());
+        reference.namespace = job.namespace();
+        reference.uid = job.uid();
+    }
+    if let Turn::Step(this) = turn {
+        steps::bind(&mut next.status, this, job);
+    }
     let ttl = job
         .spec
         .as_ref()
         .and_then(|spec| spec.ttl_seconds_after_finished);
     next = next.observe(ConditionType::Accepted, Lifecycle::Submitted);
     if is_new {
-        next = next.tell(events::Reason::Submitted, format!("Job {name} was made"));
+        let note = format!("Job {name}{} was made", of_step(run, turn));
+        next = next.tell(events::Reason::Submitted, note);
+    }
+    if holds(run, ConditionType::JobMissing) {
+        next.observed.push(Observation::new(
+            ConditionType::JobMissing,
+            ConditionStatus::False,
+            Lifecycle::Reconciled,
+            "",
+        ));
     }
     warn_of_ttl(run, next, ttl)
+}
+
+/// What the runtime made, in the form that older tools read.
+fn runtime_ref(run: &AgentRun, turn: Turn, job: &Job) -> Value {
+    let mut made = json!({
+        "type": "job", "name": job.name_any(), "namespace": job.namespace(), "uid": job.uid(),
+    });
+    if let Turn::Step(this) = turn {
+        made["type"] = json!("workflow");
+        made["runName"] = json!(run.name_any());
+        made["stepName"] = json!(turn::step(run, this.index).map(|step| &step.name));
+    }
+    made
 }
 
 /// Someone else put a time to live on the Job: it is held all the same, but people should know.
@@ -151,7 +188,7 @@ fn warn_of_ttl(run: &AgentRun, mut next: RunStanding, ttl: Option<i32>) -> RunSt
 
 /// Takes back a warning of an earlier pass.
 fn without_warning(run: &AgentRun, mut next: RunStanding) -> RunStanding {
-    if condition(run, ConditionType::Warning).is_some_and(|warning| warning.status == "True") {
+    if holds(run, ConditionType::Warning) {
         next.observed.push(Observation::new(
             ConditionType::Warning,
             ConditionStatus::False,
@@ -167,6 +204,10 @@ fn condition(run: &AgentRun, type_: ConditionType) -> Option<&Condition> {
     conditions
         .iter()
         .find(|condition| condition.type_ == type_.as_str())
+}
+
+fn holds(run: &AgentRun, type_: ConditionType) -> bool {
+    condition(run, type_).is_some_and(|condition| condition.status == "True")
 }
 
 fn has_warning(run: &AgentRun, reason: Lifecycle) -> bool {

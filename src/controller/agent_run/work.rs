@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::settings::Runner;
+use super::turn::{self, Turn};
 use crate::api::condition::Lifecycle;
-use crate::api::kinds::agents::agent_run::ContractStatus;
+use crate::api::kinds::agents::agent_run::{ContractStatus, WorkflowStep};
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
-use crate::api::kinds::shared::SystemPromptRef;
+use crate::api::kinds::shared::{SystemPromptRef, Workload};
 use crate::api::kinds::{Agent, AgentProvider, AgentRun, ImplementationSpec, Memory};
 
 /// The objects that a run refers to, as far as they are there.
@@ -19,7 +20,8 @@ use crate::api::kinds::{Agent, AgentProvider, AgentRun, ImplementationSpec, Memo
 pub(super) struct Found {
     pub(super) agent: Option<Arc<Agent>>,
     pub(super) provider: Option<Arc<AgentProvider>>,
-    pub(super) implementation: Option<Arc<ImplementationSpec>>,
+    /// Implementations by name, also those of steps.
+    pub(super) implementations: BTreeMap<String, Arc<ImplementationSpec>>,
     pub(super) memory: Option<Arc<Memory>>,
     /// Secrets that are not there.
     pub(super) absent_secrets: Vec<String>,
@@ -27,16 +29,22 @@ pub(super) struct Found {
     pub(super) absent_config_maps: Vec<String>,
 }
 
-/// Everything that the Job of a run is made from.
+/// Everything that a Job of a run is made from.
 #[derive(Clone, Debug)]
 pub(super) struct Work<'a> {
     pub(super) run: &'a AgentRun,
+    pub(super) turn: Turn,
+    /// The step that the turn is about, if it is about one.
+    pub(super) step: Option<&'a WorkflowStep>,
     pub(super) agent: &'a Agent,
     pub(super) provider: &'a AgentProvider,
     pub(super) implementation: &'a ImplementationFields,
     pub(super) memory: Option<&'a Memory>,
     pub(super) prompt: Prompt<'a>,
+    pub(super) workload: Option<&'a Workload>,
     pub(super) image: &'a str,
+    /// Parameters as they were given.
+    pub(super) parameters: BTreeMap<String, String>,
     /// Parameters under all the names that agents know them by.
     pub(super) metadata: BTreeMap<String, String>,
 }
@@ -86,24 +94,56 @@ pub(super) fn prompt<'a>(run: &'a AgentRun, agent: Option<&'a Agent>) -> Prompt<
     }
 }
 
-/// What the run is to do, or why it cannot begin.
+/// The implementation that a run, or a step of it, names: its own before that of the run, a text before a reference.
+enum Task<'a> {
+    Inline(&'a ImplementationFields),
+    Stored(&'a str),
+}
+
+fn task<'a>(run: &'a AgentRun, step: Option<&'a WorkflowStep>) -> Option<Task<'a>> {
+    let own = step.and_then(|step| {
+        let inline = step.implementation.as_ref();
+        let inline = inline.map(|given| Task::Inline(&given.inline));
+        inline.or_else(|| Some(Task::Stored(&step.implementation_spec_ref.as_ref()?.name)))
+    });
+    own.or_else(|| {
+        let inline = run.spec.implementation.as_ref();
+        let inline = inline.map(|given| Task::Inline(&given.inline));
+        inline.or_else(|| {
+            Some(Task::Stored(
+                &run.spec.implementation_spec_ref.as_ref()?.name,
+            ))
+        })
+    })
+}
+
+/// What a turn of the run is to do, or why it cannot begin.
 pub(super) fn resolve<'a>(
     run: &'a AgentRun,
+    turn: Turn,
     found: &'a Found,
     runner: &'a Runner,
 ) -> Result<Work<'a>, Lack> {
-    let inline = run.spec.implementation.as_ref().map(|given| &given.inline);
-    let stored = found.implementation.as_ref().map(|stored| &stored.spec);
-    let missing = missing(run, found);
+    let step = match turn {
+        Turn::Whole => None,
+        Turn::Step(this) => turn::step(run, this.index),
+    };
+    let implementation = match task(run, step) {
+        Some(Task::Inline(inline)) => Some(inline),
+        Some(Task::Stored(name)) => found.implementations.get(name).map(|stored| &stored.spec),
+        None => None,
+    };
+    let missing = missing(run, step, found);
     let (Some(agent), Some(provider), Some(implementation), None) = (
         found.agent.as_deref(),
         found.provider.as_deref(),
-        inline.or(stored),
+        implementation,
         missing.first(),
     ) else {
         return Err(waits(&missing));
     };
-    let workload = run.spec.workload.as_ref();
+    let own = step.and_then(|step| step.workload.as_ref());
+    let workload = own.or(run.spec.workload.as_ref());
     let image = workload.and_then(|workload| workload.image.as_deref());
     let Some(image) = image.or(runner.image.as_deref()) else {
         return Err(Lack::Wrong {
@@ -112,23 +152,29 @@ pub(super) fn resolve<'a>(
             contract: None,
         });
     };
-    let parameters = run.spec.parameters.as_ref();
-    let metadata = metadata::of(parameters, implementation);
+    let mut parameters = run.spec.parameters.clone().unwrap_or_default();
+    let added = step.and_then(|step| step.parameters.clone());
+    parameters.extend(added.unwrap_or_default());
+    let metadata = metadata::of(Some(&parameters), implementation);
     metadata::check(implementation, &metadata)?;
     Ok(Work {
         run,
+        turn,
+        step,
         agent,
         provider,
         implementation,
         memory: found.memory.as_deref(),
         prompt: prompt(run, Some(agent)),
+        workload,
         image,
+        parameters,
         metadata,
     })
 }
 
 /// What is not there, each with its reason.
-fn missing(run: &AgentRun, found: &Found) -> Vec<(Lifecycle, String)> {
+fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(Lifecycle, String)> {
     let mut missing = Vec::new();
     let mut note =
         |reason, kind: &str, name: &str| missing.push((reason, format!("{kind} {name}")));
@@ -141,9 +187,12 @@ fn missing(run: &AgentRun, found: &Found) -> Vec<(Lifecycle, String)> {
         }
         Some(_) => {}
     }
-    if spec.implementation.is_none() && found.implementation.is_none() {
-        let name = spec.implementation_spec_ref.as_ref();
-        let name = name.map_or("", |reference| &reference.name);
+    let implementation = match task(run, step) {
+        Some(Task::Inline(_)) => None,
+        Some(Task::Stored(name)) => Some(name),
+        None => Some(""),
+    };
+    if let Some(name) = implementation.filter(|name| !found.implementations.contains_key(*name)) {
         note(Lifecycle::MissingImplementation, "ImplementationSpec", name);
     }
     let memory = memory_name(run, found.agent.as_deref());

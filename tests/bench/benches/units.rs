@@ -133,7 +133,7 @@ fn emission(note: &str) -> Result<Duration> {
 fn serving() -> Result<Table> {
     let identity = Identity::make()?;
     let body = serde_json::to_vec(&full()?)?;
-    let (bare, kit) = (servers::bare(&identity)?, servers::kit(&identity)?);
+    let (bare, kit) = (servers::bare(identity.server()?)?, servers::kit(&identity)?);
     let target = |running: &Running| -> Result<Target> {
         Ok(Target {
             address: running.address,

@@ -13,7 +13,7 @@ use agents_bench::{
     pki::Identity,
     program::Webhook,
     review,
-    servers::{self, Running},
+    servers::{Apart, be_bare_if_asked},
     table::{Table, micros, verdict},
 };
 use agents_webhook::{
@@ -48,11 +48,14 @@ struct Measured {
 }
 
 fn main() -> Result<()> {
+    if be_bare_if_asked()? {
+        return Ok(());
+    }
     let identity = Identity::make()?;
-    let nothing = servers::bare(&identity)?;
+    let nothing = Apart::start(&identity)?;
     let webhook = Webhook::start(&identity)?;
     std::thread::sleep(SETTLE);
-    let idle = webhook.resident_mib()?;
+    let idle = webhook.program.resident_mib()?;
     let mut measured = Vec::new();
     for size in SIZES {
         let target = Target {
@@ -81,7 +84,7 @@ fn main() -> Result<()> {
 
 fn measure(
     webhook: &Webhook,
-    nothing: &Running,
+    nothing: &Apart,
     size: usize,
     target: &Target,
     other: &Target,
@@ -90,7 +93,7 @@ fn measure(
     flat_out(target, CONNECTIONS, Duration::from_secs(1))?;
     let (mut rates, mut costs, mut costs_of_nothing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let (answers, cost) = cost(target, || webhook.cpu())?;
+        let (answers, cost) = cost(target, || webhook.program.cpu())?;
         rates.push(answers / FLAT_OUT.as_secs() as usize);
         costs.push(cost);
         costs_of_nothing.push(self::cost(other, || nothing.cpu())?.1);
@@ -105,7 +108,7 @@ fn measure(
         allocations: allocations(size),
         webhook: latency,
         nothing,
-        resident: webhook.resident_mib()?,
+        resident: webhook.program.resident_mib()?,
     })
 }
 
@@ -211,7 +214,7 @@ fn bars(webhook: &Webhook, idle: f64, measured: &[Measured]) -> Table {
         format!("{idle:.1} MiB"),
         idle <= 12.0,
     );
-    let ready = webhook.ready_after;
+    let ready = webhook.program.ready_after;
     let shown = format!("{} ms", ready.as_millis());
     bar(
         "ready after the start",

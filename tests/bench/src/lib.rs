@@ -1,10 +1,11 @@
 //! What a unit of work costs: processor time, latency and memory, as tables that can be compared from run to run.
 //!
 //! `benches/units.rs` measures functions and the serving kit in this process, `benches/webhook.rs` the release build of
-//! the webhook from outside. Wall time on a shared machine says little, so costs are processor time, and what is served
+//! the webhook from outside, `benches/controller.rs` that of the controllers on a lab. Wall time on a shared machine says little, so costs are processor time, and what is served
 //! is compared with a server that does nothing, in the same run.
 
 pub mod client;
+pub mod colony;
 pub mod cpu;
 pub mod load;
 pub mod pki;

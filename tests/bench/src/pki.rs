@@ -6,7 +6,11 @@ use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use tempfile::TempDir;
 
 /// Name in the certificate.
@@ -15,8 +19,6 @@ pub const SERVER: &str = "localhost";
 /// A certificate in files, and those who trust it.
 pub struct Identity {
     folder: TempDir,
-    certificate: CertificateDer<'static>,
-    key_pem: String,
     roots: RootCertStore,
 }
 
@@ -33,12 +35,10 @@ impl Identity {
         roots.add(issuer.der().clone())?;
         let identity = Self {
             folder: TempDir::new()?,
-            certificate: certificate.der().clone(),
-            key_pem: key.serialize_pem(),
             roots,
         };
         fs::write(identity.certificate_file(), certificate.pem())?;
-        fs::write(identity.key_file(), &identity.key_pem)?;
+        fs::write(identity.key_file(), key.serialize_pem())?;
         Ok(identity)
     }
 
@@ -54,13 +54,7 @@ impl Identity {
 
     /// What a server needs to show the certificate.
     pub fn server(&self) -> Result<Arc<ServerConfig>> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let key = PrivateKeyDer::from_pem_slice(self.key_pem.as_bytes())?;
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![self.certificate.clone()], key)?;
-        Ok(Arc::new(config))
+        server(&self.certificate_file(), &self.key_file())
     }
 
     /// What a client needs to trust it.
@@ -72,4 +66,15 @@ impl Identity {
             .with_no_client_auth();
         Ok(Arc::new(config))
     }
+}
+
+/// What a server needs to show a certificate that is in files.
+pub fn server(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let chain = vec![CertificateDer::from_pem_file(certificate)?];
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+    Ok(Arc::new(config))
 }

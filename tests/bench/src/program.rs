@@ -1,4 +1,4 @@
-//! The release build of the webhook as a process, with a certificate and without a cluster.
+//! The release builds of the programs as processes.
 
 use crate::{client::Client, cpu, load::Target, pki::Identity};
 use agents::kit::args::variable as common;
@@ -6,6 +6,7 @@ use agents_webhook::args::variable as webhook;
 use anyhow::{Context, Result, bail};
 use std::{
     env,
+    ffi::{OsStr, OsString},
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
@@ -16,16 +17,14 @@ use std::{
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A webhook that is ready; ends with this value.
-pub struct Webhook {
+/// A program that is ready; ends with this value.
+pub struct Program {
     child: Child,
-    /// Where reviews are answered.
-    pub address: SocketAddr,
     /// Time from the start to the first good answer of its readiness.
     pub ready_after: Duration,
 }
 
-impl Drop for Webhook {
+impl Drop for Program {
     fn drop(&mut self) {
         // It may have ended already.
         drop(self.child.kill());
@@ -33,37 +32,35 @@ impl Drop for Webhook {
     }
 }
 
-impl Webhook {
-    /// Starts the release build and waits until it is ready.
-    pub fn start(identity: &Identity) -> Result<Self> {
-        let (address, admin) = (free_address()?, free_address()?);
+impl Program {
+    /// Starts the release build of a program and waits until it is ready. It has no other variables than these.
+    pub fn start(name: &str, flags: &[&str], variables: &[(&str, &OsStr)]) -> Result<Self> {
+        let admin = free_address()?;
         let started = Instant::now();
-        let child = Command::new(release_build("agents-webhook")?)
-            .env(webhook::LISTEN, address.to_string())
+        let child = Command::new(release_build(name)?)
+            .args(flags)
+            .env_clear()
+            .envs(variables.iter().copied())
             .env(common::ADMIN_LISTEN, admin.to_string())
-            .env(webhook::LOOKUP, "off")
             .env("AGENTS_LOG_FILTER", "warn")
-            .env(common::TLS_CERTIFICATE_FILE, identity.certificate_file())
-            .env(common::TLS_KEY_FILE, identity.key_file())
             .stdin(Stdio::null())
             .spawn()
-            .context("could not start agents-webhook")?;
-        let mut webhook = Self {
+            .with_context(|| format!("could not start {name}"))?;
+        let mut program = Self {
             child,
-            address,
             ready_after: Duration::ZERO,
         };
         while !is_ready(admin) {
-            if let Some(status) = webhook.child.try_wait()? {
-                bail!("agents-webhook ended with {status}");
+            if let Some(status) = program.child.try_wait()? {
+                bail!("{name} ended with {status}");
             }
             if started.elapsed() > DEADLINE {
-                bail!("agents-webhook is not ready after {DEADLINE:?}");
+                bail!("{name} is not ready after {DEADLINE:?}");
             }
             thread::sleep(Duration::from_millis(2));
         }
-        webhook.ready_after = started.elapsed();
-        Ok(webhook)
+        program.ready_after = started.elapsed();
+        Ok(program)
     }
 
     /// Processor time so far.
@@ -74,6 +71,33 @@ impl Webhook {
     /// Resident memory, in MiB.
     pub fn resident_mib(&self) -> Result<f64> {
         Ok(cpu::resident_kib(self.child.id())? as f64 / 1024.0)
+    }
+}
+
+/// A webhook that is ready, with a certificate and without a cluster.
+pub struct Webhook {
+    /// The program.
+    pub program: Program,
+    /// Where reviews are answered.
+    pub address: SocketAddr,
+}
+
+impl Webhook {
+    /// Starts it.
+    pub fn start(identity: &Identity) -> Result<Self> {
+        let address = free_address()?;
+        let (certificate, key) = (identity.certificate_file(), identity.key_file());
+        let listen = OsString::from(address.to_string());
+        let variables = [
+            (webhook::LISTEN, listen.as_os_str()),
+            (webhook::LOOKUP, OsStr::new("off")),
+            (common::TLS_CERTIFICATE_FILE, certificate.as_os_str()),
+            (common::TLS_KEY_FILE, key.as_os_str()),
+        ];
+        Ok(Self {
+            program: Program::start("agents-webhook", &[], &variables)?,
+            address,
+        })
     }
 
     /// One review; fails unless it is answered with a decision that allows.
@@ -103,7 +127,7 @@ fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// The program that `make bench-webhook` has built.
+/// A program that the Makefile has built.
 fn release_build(name: &str) -> Result<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
@@ -111,7 +135,7 @@ fn release_build(name: &str) -> Result<PathBuf> {
     let program = target.join(host).join("release").join(name);
     if !program.exists() {
         bail!(
-            "{} is not there: run `make bench-webhook`",
+            "{} is not there: the targets of the Makefile that measure it build it",
             program.display()
         );
     }

@@ -1,7 +1,11 @@
-//! Two servers in this process, each on threads of its own so that their processor time can be told apart: hyper over
-//! rustls with nothing around it, and the same through the serving kit. Both read the body and answer two bytes.
+//! Two servers to compare with: hyper over rustls with nothing around it, and the same through the serving kit. Both read
+//! the body and answer two bytes. They run in this process, each on threads of its own so that their processor time can be
+//! told apart; where a program is compared with it, the plain one runs in a process of its own as the program does.
 
-use crate::{cpu, pki::Identity};
+use crate::{
+    cpu,
+    pki::{self, Identity},
+};
 use agents::kit::{
     http::{Limits, Metrics, Server, Transport, read_body, text},
     readiness::Readiness,
@@ -18,8 +22,16 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use prometheus_client::registry::Registry;
+use rustls::ServerConfig;
 use std::{
-    convert::Infallible, future::Future, net::SocketAddr, process, sync::mpsc, thread,
+    convert::Infallible,
+    env,
+    future::Future,
+    io::{self, BufRead, BufReader, Read},
+    net::SocketAddr,
+    process::{self, Child, Command, Stdio},
+    sync::{Arc, mpsc},
+    thread,
     time::Duration,
 };
 use tokio::{net::TcpListener, runtime, task::JoinSet};
@@ -70,9 +82,65 @@ where
     Ok(Running { address, name })
 }
 
+/// The word that makes a bench program the plain server.
+const BE_BARE: &str = "be-bare";
+
+/// The plain server in a process of its own; ends with this value.
+pub struct Apart {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Apart {
+    /// Starts this very program as the plain server; its `main` must call [`be_bare_if_asked`] first.
+    pub fn start(identity: &Identity) -> Result<Self> {
+        let mut child = Command::new(env::current_exe()?)
+            .arg(BE_BARE)
+            .args([identity.certificate_file(), identity.key_file()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let told = child.stdout.take().context("a pipe")?;
+        let mut line = String::new();
+        BufReader::new(told).take(100).read_line(&mut line)?;
+        let address = line.trim().parse();
+        let address = address.context("the plain server does not tell its address")?;
+        Ok(Self { child, address })
+    }
+
+    /// Processor time so far.
+    pub fn cpu(&self) -> Result<Duration> {
+        cpu::of_threads(self.child.id(), None)
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// If this program was asked to be the plain server, it is until the one who asked is gone. Says whether it was.
+pub fn be_bare_if_asked() -> Result<bool> {
+    let words: Vec<_> = env::args().collect();
+    let [_, word, certificate, key] = words.as_slice() else {
+        return Ok(false);
+    };
+    if word != BE_BARE {
+        return Ok(false);
+    }
+    let running = bare(pki::server(certificate.as_ref(), key.as_ref())?)?;
+    println!("{}", running.address);
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    Ok(true)
+}
+
 /// hyper over rustls and nothing else.
-pub fn bare(identity: &Identity) -> Result<Running> {
-    let acceptor = TlsAcceptor::from(identity.server()?);
+pub fn bare(tls: Arc<ServerConfig>) -> Result<Running> {
+    let acceptor = TlsAcceptor::from(tls);
     start("bare", move |listener| async move {
         let mut connections = JoinSet::new();
         while let Ok((stream, _)) = listener.accept().await {
@@ -165,12 +233,14 @@ mod tests {
         client::post,
         load::{Target, flat_out},
     };
-    use std::sync::Arc;
 
     #[test]
     fn both_servers_answer_and_their_time_is_counted() {
         let identity = Identity::make().unwrap();
-        for running in [bare(&identity).unwrap(), kit(&identity).unwrap()] {
+        for running in [
+            bare(identity.server().unwrap()).unwrap(),
+            kit(&identity).unwrap(),
+        ] {
             let target = Target {
                 address: running.address,
                 tls: identity.client().unwrap(),

@@ -127,17 +127,30 @@ impl Scene {
 
     /// Waits for the one pod of a run.
     pub(super) async fn pod(&self, run: &str) -> Result<Pod> {
-        let labels = format!("{}={run}", label::AGENT_RUN);
+        self.one_pod(&format!("{}={run}", label::AGENT_RUN)).await
+    }
+
+    async fn one_pod(&self, labels: &str) -> Result<Pod> {
         let pods = self.here.api::<Pod>();
         let some = |pods: &[Pod]| !pods.is_empty();
-        let mut pods = wait::until_listed(&pods, &labels, DEADLINE, some).await?;
+        let mut pods = wait::until_listed(&pods, labels, DEADLINE, some).await?;
         anyhow::ensure!(pods.len() == 1, "{} pods", pods.len());
         pods.pop().context("a pod")
     }
 
     /// Ends the pod of a run, as a node would.
     pub(super) async fn end_pod(&self, run: &str, code: i32) -> Result<()> {
-        let pod = self.pod(run).await?.name_any();
+        let pod = self.pod(run).await?;
+        self.end(&pod, code).await
+    }
+
+    /// Ends the pod of a Job, as a node would.
+    pub(super) async fn end_job(&self, job: &str, code: i32) -> Result<()> {
+        let pod = self.one_pod(&format!("{}={job}", label::JOB_NAME)).await?;
+        self.end(&pod, code).await
+    }
+
+    async fn end(&self, pod: &Pod, code: i32) -> Result<()> {
         let phase = if code == 0 { "Succeeded" } else { "Failed" };
         let reason = if code == 0 { "Completed" } else { "Error" };
         let status = json!({"status": {"phase": phase, "containerStatuses": [{
@@ -145,14 +158,24 @@ impl Scene {
             "state": {"terminated": {"exitCode": code, "reason": reason}},
         }]}});
         let pods = self.here.api::<Pod>();
-        pods.patch_status(&pod, &PatchParams::default(), &Patch::Merge(status))
+        let (name, patch) = (pod.name_any(), Patch::Merge(status));
+        pods.patch_status(&name, &PatchParams::default(), &patch)
             .await?;
         Ok(())
     }
 
     /// The Job of a run, when it is as wanted.
     pub(super) async fn until_job(&self, run: &str, wanted: impl Fn(&Job) -> bool) -> Result<Job> {
-        wait::until(&self.here.api(), &job_name(run), DEADLINE, wanted).await
+        self.until_job_named(&job_name(run), wanted).await
+    }
+
+    /// The Job of this name, when it is as wanted.
+    pub(super) async fn until_job_named(
+        &self,
+        name: &str,
+        wanted: impl Fn(&Job) -> bool,
+    ) -> Result<Job> {
+        wait::until(&self.here.api(), name, DEADLINE, wanted).await
     }
 
     /// Waits until nothing that was made for a run is held by a finalizer of ours any more.

@@ -87,6 +87,9 @@ fn what_is_added_is_optional_and_is_exactly_this() {
         paths,
         [
             "agentruns spec.cancel",
+            "agentruns spec.workflow.steps[].idempotent",
+            "agentruns spec.workflow.steps[].loop",
+            "agentruns spec.workflow.steps[].loop.maxIterations",
             "agentruns status.jobRef",
             "agentruns status.jobRef.deletion",
             "agentruns status.jobRef.deletion.deletedAt",
@@ -101,6 +104,7 @@ fn what_is_added_is_optional_and_is_exactly_this() {
             "agentruns status.jobRef.name",
             "agentruns status.jobRef.namespace",
             "agentruns status.jobRef.uid",
+            "agentruns status.workflow.steps[].iteration",
             "agentruns status.workflow.steps[].jobRef.deletion",
             "agentruns status.workflow.steps[].jobRef.deletion.deletedAt",
             "agentruns status.workflow.steps[].jobRef.deletion.finalizers",

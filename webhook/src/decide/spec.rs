@@ -162,3 +162,22 @@ fn note_missing(
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_in_the_namespace_of_its_request_whether_or_not_it_says_so() {
+        for said in ["", r#", "namespace": "team""#] {
+            let text = format!(r#"{{"metadata": {{"name": "x"{said}}}, "spec": {{}}}}"#);
+            let object: Object<'_> = serde_json::from_str(&text).unwrap();
+            let tree = tree(&object, "team").unwrap();
+            assert_eq!(
+                tree["metadata"],
+                json!({"name": "x", "namespace": "team"}),
+                "{text}"
+            );
+        }
+    }
+}

@@ -136,6 +136,22 @@ pub struct WorkflowStep {
     #[schemars(range(min = 0))]
     #[schemars(extend("format" = "int32"))]
     pub timeout_seconds: Option<i64>,
+    /// Doing the step twice does no harm, so it may be tried again when its Job vanished. Addition of this project.
+    pub idempotent: Option<bool>,
+    /// Do the step several times, one after the other. Addition of this project.
+    #[serde(rename = "loop")]
+    pub loop_: Option<StepLoop>,
+}
+
+/// How often a step is done.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepLoop {
+    /// Rounds, each with all its tries; the first that fails ends the run.
+    #[schemars(range(min = 1))]
+    #[schemars(extend("format" = "int32"))]
+    pub max_iterations: i64,
 }
 
 /// What an agent may do with the repository.
@@ -205,7 +221,7 @@ pub struct AgentRunStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowStatus {
-    /// Pending, Running, Succeeded or Failed.
+    /// Pending, Running, Succeeded, Failed or Cancelled.
     pub phase: Option<String>,
     /// When the phase last changed.
     pub last_transition_time: Option<Timestamp>,
@@ -220,11 +236,14 @@ pub struct WorkflowStatus {
 pub struct WorkflowStepStatus {
     /// Name of the step.
     pub name: Option<String>,
-    /// Pending, Running, Retrying, Succeeded or Failed.
+    /// Pending, Running, Retrying, Succeeded, Failed, Cancelled or Skipped.
     pub phase: Option<String>,
     /// Number of the current try; 0 before the first.
     #[schemars(extend("format" = "int32"))]
     pub attempt: Option<i64>,
+    /// Number of the current round, from 1. Addition of this project.
+    #[schemars(extend("format" = "int32"))]
+    pub iteration: Option<i64>,
     /// When the step started.
     pub started_at: Option<Timestamp>,
     /// When the step ended.

@@ -7,9 +7,12 @@ use crate::api::kinds::AgentRunSpec;
 use crate::api::kinds::agents::agent_run::{InlineImplementation, RuntimeType, WorkflowStep};
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{
-    check_names, check_not_negative, check_optional_ref, check_parameters, check_ref,
+    check_names, check_not_negative, check_optional_ref, check_parameters, check_range, check_ref,
     check_system_prompt, check_tries, check_unique_steps, check_workload,
 };
+
+/// Most rounds of a step. An agent that goes round for ever spends for ever.
+const MOST_ROUNDS: i64 = 1000;
 
 pub(in crate::api::validate) fn check(causes: &mut Causes, spec: &AgentRunSpec) {
     check_ref(causes, &SPEC.field("agentRef"), &spec.agent_ref);
@@ -87,6 +90,14 @@ pub(in crate::api::validate) fn check_steps(
             step.retry_backoff_seconds,
             step.timeout_seconds,
         );
+        let rounds = step.loop_.as_ref().map(|given| given.max_iterations);
+        let loop_at = here.field("loop");
+        check_range(
+            causes,
+            &loop_at.field("maxIterations"),
+            rounds,
+            (1, MOST_ROUNDS),
+        );
     }
     let names = steps.iter().map(|step| step.name.as_str());
     check_unique_steps(causes, at, names, Reason::WorkflowStepDuplicate);
@@ -113,7 +124,7 @@ mod tests {
                 "affinity": null, "somethingElse": 1,
             }},
             "workflow": {"steps": [
-                {"name": "plan", "retries": 2, "retryBackoffSeconds": 30, "timeoutSeconds": 0},
+                {"name": "plan", "retries": 2, "retryBackoffSeconds": 30, "timeoutSeconds": 0, "idempotent": true, "loop": {"maxIterations": 3}},
                 {"name": "Do it", "parameters": {"a": "b"}, "workload": {"image": "x"}},
             ]},
             "parameters": {"issue_number": "7", "team/name": ""},
@@ -212,6 +223,7 @@ mod tests {
             steps(json!([
                 {"name": "a", "retries": -1, "retryBackoffSeconds": 700_000, "timeoutSeconds": -5},
                 {"name": " "}, {"name": "a"}, {"name": "c", "retries": 1001, "retryBackoffSeconds": -1},
+                {"name": "d", "loop": {"maxIterations": 0}},
             ])),
             [
                 "spec.workflow.steps[0].retries OutOfRange: -1 is out of range; use 0 to 1000",
@@ -220,6 +232,7 @@ mod tests {
                 "spec.workflow.steps[1].name WorkflowStepMissingName: is blank; give each step a name",
                 "spec.workflow.steps[3].retries OutOfRange: 1001 is out of range; use 0 to 1000",
                 "spec.workflow.steps[3].retryBackoffSeconds OutOfRange: -1 is out of range; use 0 to 604800",
+                "spec.workflow.steps[4].loop.maxIterations OutOfRange: 0 is out of range; use 1 to 1000",
                 "spec.workflow.steps[2].name WorkflowStepDuplicate: step 0 is called \"a\" as well; give each step its own name",
             ]
         );

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube::ResourceExt;
 use serde_json::{Map, Value, json};
 
-use super::child;
+use super::place;
 use crate::api::kinds::agents::agent_provider::InputFile;
 use crate::controller::agent_run::settings::Runner;
 use crate::controller::agent_run::work::{Prompt, Work};
@@ -38,11 +38,11 @@ pub(super) fn config_maps(
         ("run.json".to_owned(), text(run(work))),
         ("agent-runner.json".to_owned(), text(settings(work, runner))),
     ]);
-    let mut maps = vec![(child(work.run, "spec"), documents)];
+    let mut maps = vec![(work.turn.child(work.run, "spec"), documents)];
     let inputs = input_files(work);
     if inputs.len() > 0 {
         let files = inputs.map(|(key, file)| (key, file.content.clone()));
-        maps.push((child(work.run, "inputs"), files.collect()));
+        maps.push((work.turn.child(work.run, "inputs"), files.collect()));
     }
     maps
 }
@@ -63,6 +63,7 @@ fn run(work: &Work<'_>) -> Value {
         implementation,
         memory,
         prompt,
+        parameters,
         metadata,
         ..
     } = work;
@@ -75,13 +76,16 @@ fn run(work: &Work<'_>) -> Value {
         "provider": provider.name_any(),
         "agentRun": {"name": run.name_any(), "uid": run.uid(), "namespace": run.namespace()},
         "implementation": implementation,
-        "parameters": run.spec.parameters.clone().unwrap_or_default(),
+        "parameters": parameters,
         "memory": memory,
         "artifacts": artifacts.unwrap_or_default(),
         "metadata": {"map": metadata},
     });
     if let (Prompt::Text(text), Some(fields)) = (prompt, document.as_object_mut()) {
         fields.insert("systemPrompt".to_owned(), json!(text));
+    }
+    if let (Some(place), Some(fields)) = (place(work), document.as_object_mut()) {
+        fields.insert("step".to_owned(), place);
     }
     let event: Map<String, Value> = EVENT_FIELDS
         .into_iter()
@@ -99,7 +103,7 @@ fn settings(work: &Work<'_>, runner: &Runner) -> Value {
     let own = own.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     json!({
         "provider": work.provider.name_any(),
-        "inputs": work.run.spec.parameters.clone().unwrap_or_default(),
+        "inputs": work.parameters,
         "payloads": {"eventFilePath": RUN},
         "artifacts": {
             "statusPath": "/workspace/.agent/status.json",

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::controller::agent_run::settings::Auth;
+use crate::controller::agent_run::turn::Try;
 use crate::controller::agent_run::work::{Found, resolve};
 
 fn read<K: serde::de::DeserializeOwned>(name: &str, spec: Value) -> K {
@@ -13,6 +14,10 @@ fn read<K: serde::de::DeserializeOwned>(name: &str, spec: Value) -> K {
 }
 
 fn made(run: Value, provider: Value, agent: Value, runner: &Runner) -> Value {
+    made_for(Turn::Whole, run, provider, agent, runner)
+}
+
+fn made_for(turn: Turn, run: Value, provider: Value, agent: Value, runner: &Runner) -> Value {
     let mut spec = json!({
         "agentRef": {"name": "coder"}, "implementationSpecRef": {"name": "Task 1"}, "runtime": {"type": "job"},
         "workload": {"image": "runner:1"},
@@ -24,13 +29,13 @@ fn made(run: Value, provider: Value, agent: Value, runner: &Runner) -> Value {
     let found = Found {
         agent: Some(Arc::new(read("Coder A", agent))),
         provider: Some(Arc::new(read("shell", provider))),
-        implementation: Some(Arc::new(read(
-            "task",
-            json!({"text": "Do it.", "summary": "It"}),
-        ))),
+        implementations: BTreeMap::from([(
+            "Task 1".to_owned(),
+            Arc::new(read("task", json!({"text": "Do it.", "summary": "It"}))),
+        )]),
         ..Found::default()
     };
-    let work = resolve(&run, &found, runner).unwrap();
+    let work = resolve(&run, turn, &found, runner).unwrap();
     let Made { config_maps, job } = make(&work, runner).unwrap();
     json!({"configMaps": config_maps, "job": job})
 }
@@ -246,4 +251,63 @@ fn the_runs_settings_of_the_pod_go_over_the_operators() {
     let plain = made(json!({}), provider(), agent(), &runner);
     assert_eq!(pod(&plain)["serviceAccountName"], "operator");
     assert_eq!(pod(&plain)["tolerations"], json!([{"key": "x"}]));
+}
+
+#[test]
+fn a_step_becomes_a_job_of_its_own_with_what_it_changes() {
+    let run = json!({
+        "runtime": {"type": "workflow"}, "parameters": {"a": "run", "b": "run"},
+        "workflow": {"steps": [
+            {"name": "first"},
+            {"name": "Second one", "parameters": {"b": "step", "c": "step"}, "timeoutSeconds": 90, "loop": {"maxIterations": 3},
+                "implementation": {"inline": {"text": "Do more."}}, "workload": {"image": "other:2"}},
+        ]},
+    });
+    let provider = json!({"binary": "/agent", "argsTemplate": ["{{ step.name }}", "{{ step.iteration }}", "{{ parameters.b }}"]});
+    let agent = json!({"providerRef": {"name": "shell"}, "defaults": {"timeoutSeconds": 60}});
+    let turn = |index, iteration, attempt| {
+        Turn::Step(Try {
+            index,
+            iteration,
+            attempt,
+        })
+    };
+    let of = |turn| {
+        made_for(
+            turn,
+            run.clone(),
+            provider.clone(),
+            agent.clone(),
+            &Runner::default(),
+        )
+    };
+    let first = of(turn(0, 1, 1));
+    assert_eq!(first["job"]["metadata"]["name"], "r-step-1-attempt-1");
+    assert_eq!(first["job"]["spec"]["activeDeadlineSeconds"], 60);
+    assert_eq!(pod(&first)["containers"][0]["image"], "runner:1");
+    let second = of(turn(1, 2, 1));
+    let name = "r-step-2-iteration-2-attempt-1";
+    assert_eq!(second["job"]["metadata"]["name"], name);
+    assert_eq!(second["job"]["spec"]["activeDeadlineSeconds"], 90);
+    let container = &pod(&second)["containers"][0];
+    assert_eq!(container["image"], "other:2");
+    assert_eq!(container["args"], json!(["Second one", "2", "step"]));
+    let labels = &second["job"]["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels["agents.proompteng.ai/step"], "second-one");
+    assert_eq!(labels["agents.proompteng.ai/step-index"], "2");
+    let map = &second["configMaps"][0];
+    assert_eq!(
+        map["metadata"]["name"],
+        "r-spec-step-2-iteration-2-attempt-1"
+    );
+    let document: Value = serde_json::from_str(map["data"]["run.json"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        document["parameters"],
+        json!({"a": "run", "b": "step", "c": "step"})
+    );
+    assert_eq!(document["implementation"]["text"], "Do more.");
+    assert_eq!(
+        document["step"],
+        json!({"name": "Second one", "index": 2, "iteration": 2, "attempt": 1})
+    );
 }

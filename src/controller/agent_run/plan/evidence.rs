@@ -14,7 +14,7 @@ use crate::api::custody::{
     deletion_of, last_status_of, pod_state_of,
 };
 use crate::api::kinds::AgentRun;
-use crate::controller::agent_run::status::job_ref;
+use crate::controller::agent_run::turn::job_ref;
 
 /// Who deleted a Job, as the webhook writes it down.
 #[derive(Deserialize)]

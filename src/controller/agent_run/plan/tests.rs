@@ -1,3 +1,7 @@
+mod steps;
+
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -125,6 +129,8 @@ fn seen(run: Arc<AgentRun>, job: Sight) -> Observed {
         run: Some(run),
         job,
         pods: Vec::new(),
+        other_jobs: Vec::new(),
+        other_pods: Vec::new(),
         found: Some(found()),
         namespace_terminating: false,
         stray_jobs: Vec::new(),
@@ -205,6 +211,20 @@ fn a_run_goes_from_nothing_to_a_job_step_by_step() {
             &["Running Running: Job r-job does the work []"],
         ),
         (
+            "a pod that was deleted before it had a node has nothing to tell",
+            Observed {
+                pods: vec![pod(
+                    json!({"deletionTimestamp": NOW}),
+                    json!({"phase": "Pending"}),
+                )],
+                ..seen(running(), active())
+            },
+            &[
+                "Running Running: Job r-job does the work []",
+                "release r-job-x",
+            ],
+        ),
+        (
             "a Job of someone else is not taken over",
             seen(run(json!({}), json!({}), reserved()), taken),
             &[
@@ -267,11 +287,7 @@ fn a_spec_that_cannot_work_ends_the_run_with_everything_that_is_wrong() {
         json!({"secrets": [""], "ttlSecondsAfterFinished": -1}),
         json!({}),
     );
-    let workflow = run(
-        json!({}),
-        json!({"runtime": {"type": "workflow"}}),
-        json!({}),
-    );
+    let custom = run(json!({}), json!({"runtime": {"type": "custom"}}), json!({}));
     check(vec![
         (
             "two faults",
@@ -282,9 +298,9 @@ fn a_spec_that_cannot_work_ends_the_run_with_everything_that_is_wrong() {
         ),
         (
             "a runtime that is not built",
-            seen(workflow, Sight::Absent),
+            seen(custom, Sight::Absent),
             &[
-                "Failed UnsupportedRuntime: spec.runtime.type: only runs of type \"job\" can be carried out by this version [InvalidSpec]",
+                "Failed UnsupportedRuntime: spec.runtime.type: only runs of type \"job\" and \"workflow\" can be carried out by this version [InvalidSpec]",
             ],
         ),
     ]);

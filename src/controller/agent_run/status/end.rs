@@ -1,10 +1,8 @@
 //! The end of a run.
 
 use jiff::Timestamp;
-use k8s_openapi::api::batch::v1::Job;
-use kube::ResourceExt;
 
-use super::{RunStanding, condition, phase, standing, without_warning};
+use super::{RunStanding, condition, phase, standing, steps};
 use crate::api::cause::{self, Cause};
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
@@ -89,67 +87,6 @@ pub(in crate::controller::agent_run) fn cancelled(
         .tell(events::Reason::Cancelled, message)
 }
 
-/// How a Job ended.
-#[derive(Clone, Debug)]
-pub(in crate::controller::agent_run) struct Ending {
-    pub(in crate::controller::agent_run) outcome: Outcome,
-    pub(in crate::controller::agent_run) at: Timestamp,
-    /// What its pod said about it.
-    pub(in crate::controller::agent_run) detail: Option<String>,
-}
-
-/// The Job has ended.
-pub(in crate::controller::agent_run) fn finished(
-    run: &AgentRun,
-    job: &Job,
-    ending: Ending,
-    now: Timestamp,
-) -> RunStanding {
-    let Ending {
-        outcome,
-        at,
-        detail,
-    } = ending;
-    let (phase, event) = ends(outcome);
-    let (reason, message) = match outcome {
-        Outcome::Succeeded => (Lifecycle::Completed, "the Job completed".to_owned()),
-        Outcome::Failed => failure(job, detail),
-    };
-    let mut next = ended(run, phase, reason, message, at);
-    let reference = next.status.job_ref.get_or_insert_default();
-    reference.uid = job.uid();
-    next.facts.push(Fact::OutcomeStored {
-        seconds: now.duration_since(at).as_secs_f64().max(0.0),
-    });
-    let message = next.message.clone();
-    without_warning(run, next.tell(event, message))
-}
-
-/// Why a Job failed, from its condition and what its pod said.
-pub(in crate::controller) fn failure(job: &Job, detail: Option<String>) -> (Lifecycle, String) {
-    let conditions = job
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    let failed = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition.type_ == "Failed");
-    let why = failed.and_then(|condition| condition.reason.as_deref());
-    let (reason, message) = match why {
-        Some("DeadlineExceeded") => (
-            Lifecycle::TimedOut,
-            "the Job took longer than allowed".to_owned(),
-        ),
-        Some(why) => (Lifecycle::JobFailed, format!("the Job failed: {why}")),
-        None => (Lifecycle::JobFailed, "the Job failed".to_owned()),
-    };
-    match detail {
-        Some(detail) => (reason, format!("{message}; {detail}")),
-        None => (reason, message),
-    }
-}
-
 pub(super) fn ends(outcome: Outcome) -> (Phase, events::Reason) {
     match outcome {
         Outcome::Succeeded => (Phase::Succeeded, events::Reason::Succeeded),
@@ -171,6 +108,7 @@ pub(super) fn ended(
 ) -> RunStanding {
     let mut next = standing(run, phase, reason, message);
     next.status.finished_at = Some(whole_seconds(at));
+    steps::close(&mut next.status, phase, at);
     let started = next.status.started_at;
     next.facts.push(Fact::RunEnded {
         phase,

@@ -18,11 +18,15 @@ fn run(more: Value) -> AgentRun {
     object(spec)
 }
 
+fn stored(spec: Value) -> BTreeMap<String, Arc<ImplementationSpec>> {
+    BTreeMap::from([("task".to_owned(), Arc::new(object(spec)))])
+}
+
 fn found() -> Found {
     Found {
         agent: Some(Arc::new(object(json!({"providerRef": {"name": "shell"}})))),
         provider: Some(Arc::new(object(json!({"binary": "/agent"})))),
-        implementation: Some(Arc::new(object(json!({"text": "Do it."})))),
+        implementations: stored(json!({"text": "Do it."})),
         ..Found::default()
     }
 }
@@ -34,7 +38,7 @@ fn notes() -> Arc<Memory> {
 }
 
 fn lack(run: &AgentRun, found: &Found) -> Lack {
-    resolve(run, found, &Runner::default()).unwrap_err()
+    resolve(run, Turn::Whole, found, &Runner::default()).unwrap_err()
 }
 
 fn waits(reason: Lifecycle, message: &str) -> Lack {
@@ -99,15 +103,18 @@ fn a_run_without_any_image_is_wrong_and_the_operators_image_helps() {
         ..Runner::default()
     };
     let all = found();
-    assert_eq!(resolve(&run, &all, &runner).unwrap().image, "default:1");
+    assert_eq!(
+        resolve(&run, Turn::Whole, &all, &runner).unwrap().image,
+        "default:1"
+    );
 }
 
 #[test]
 fn parameters_that_the_work_asks_for_must_be_given() {
     let asks = Found {
-        implementation: Some(Arc::new(object(json!({
+        implementations: stored(json!({
             "text": "Do it.", "contract": {"requiredKeys": ["repository", "goal"], "mappings": [{"from": "aim", "to": "goal"}]},
-        })))),
+        })),
         ..found()
     };
     let given = |parameters: Value| run(json!({ "parameters": parameters }));
@@ -124,7 +131,7 @@ fn parameters_that_the_work_asks_for_must_be_given() {
     );
     let run = given(json!({"repo": "o/r", "aim": "speed"}));
     let runner = Runner::default();
-    let work = resolve(&run, &asks, &runner).unwrap();
+    let work = resolve(&run, Turn::Whole, &asks, &runner).unwrap();
     assert_eq!(work.metadata["repository"], "o/r");
     assert_eq!(work.metadata["goal"], "speed");
 }
@@ -196,4 +203,40 @@ fn the_runs_own_prompt_wins_over_the_agents_and_a_reference_over_a_text() {
         panic!("a reference");
     };
     assert_eq!(reference.name, "own");
+}
+
+#[test]
+fn a_step_does_what_it_names_itself_else_what_the_run_names() {
+    let inline = |text: &str| json!({"inline": {"text": text}});
+    for (row, spec, step, expected) in [
+        (
+            "the text of the step",
+            json!({"implementation": inline("run")}),
+            json!({"implementation": inline("step")}),
+            "step",
+        ),
+        (
+            "the reference of the step",
+            json!({"implementation": inline("run")}),
+            json!({"implementationSpecRef": {"name": "task"}}),
+            "Do it.",
+        ),
+        (
+            "the text of the run",
+            json!({"implementation": inline("run")}),
+            json!({}),
+            "run",
+        ),
+        ("the reference of the run", json!({}), json!({}), "Do it."),
+    ] {
+        let mut spec = spec;
+        let mut step = step;
+        step["name"] = json!("s");
+        spec["runtime"] = json!({"type": "workflow"});
+        spec["workflow"] = json!({"steps": [step]});
+        let (run, found, runner) = (run(spec), found(), Runner::default());
+        let turn = Turn::Step(turn::Try::first(0));
+        let work = resolve(&run, turn, &found, &runner).unwrap();
+        assert_eq!(work.implementation.text, expected, "{row}");
+    }
 }

@@ -137,6 +137,10 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
     let guide = tour.guide().await?;
     ensure!(guide.contains("Everything is up."), "{guide}");
     ensure!(guide.contains("spec.workload.image"), "no refusal: {guide}");
+    if tour.record()?.node.is_some() {
+        let done = guide.lines().filter(|line| line.contains(" Succeeded "));
+        assert_eq!(done.count(), 2, "{guide}");
+    }
     let programs = admin_addresses(&guide);
     let names: Vec<_> = programs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(

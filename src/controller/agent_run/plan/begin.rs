@@ -1,0 +1,143 @@
+//! The start of a turn: what it needs, what is made for it, and how long what is missing is waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Action, Observed, RunPlan, evidence, is_held, store};
+use crate::api::cause::{Cause, Path, Reason};
+use crate::api::condition::Lifecycle;
+use crate::api::contract::finalizer;
+use crate::api::kind::Kind;
+use crate::api::kinds::AgentRun;
+use crate::api::kinds::agents::agent_run::RuntimeType;
+use crate::api::validate::validate;
+use crate::controller::agent_run::job::{self, Made};
+use crate::controller::agent_run::settings::Settings;
+use crate::controller::agent_run::status;
+use crate::controller::agent_run::turn::{self, Try, Turn};
+use crate::controller::agent_run::work::{Found, Lack, resolve};
+use crate::controller::driver::plan::{Next, Plan, Step};
+
+/// Time between two looks for something that cannot be watched.
+const POLL: Duration = Duration::from_secs(5);
+
+/// The next try of a step: not before its time, and not beside one that is still ending.
+pub(super) fn next(
+    seen: &Observed,
+    run: &Arc<AgentRun>,
+    turn: Turn,
+    due: Option<Timestamp>,
+    settings: &Settings,
+) -> RunPlan {
+    if let Some(due) = due.filter(|due| *due > seen.now) {
+        return Plan::idle(Next::At(due));
+    }
+    if seen.other_pods.iter().any(|pod| evidence::works(pod)) {
+        return Plan::idle(Next::Wait);
+    }
+    begin(seen, run, turn, settings)
+}
+
+/// A turn without a Job: everything must be there before its name is reserved, and before the Job is made.
+pub(super) fn begin(
+    seen: &Observed,
+    run: &Arc<AgentRun>,
+    turn: Turn,
+    settings: &Settings,
+) -> RunPlan {
+    if let Some(refused) = status::refused(run, &faults(run), seen.now) {
+        return store(refused);
+    }
+    let made = match prepare(seen, run, turn, settings) {
+        Ok(made) => made,
+        Err(lack) => return wait(seen, run, settings, &lack),
+    };
+    if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
+        return Plan::steps(vec![Step::Do(Action::Hold)]);
+    }
+    if turn::job_ref(run).is_none() {
+        return store(status::reserved(run, turn, seen.now));
+    }
+    let mut steps = Vec::new();
+    for config_map in made.config_maps {
+        steps.push(Step::Do(Action::MakeConfigMap(Box::new(config_map))));
+    }
+    steps.push(Step::Do(Action::MakeJob(Box::new(made.job))));
+    Plan::steps(steps)
+}
+
+/// What is made for a turn. Before the first step of a workflow all steps are looked at, since a step that cannot begin
+/// is better known before the others have cost something.
+fn prepare(seen: &Observed, run: &AgentRun, turn: Turn, settings: &Settings) -> Result<Made, Lack> {
+    let nothing = Found::default();
+    let found = seen.found.as_ref().unwrap_or(&nothing);
+    let runner = &settings.runner;
+    if turn == Turn::Step(Try::first(0)) {
+        for index in 1..turn::steps(run).len() {
+            resolve(run, Turn::Step(Try::first(index)), found, runner)?;
+        }
+    }
+    let work = resolve(run, turn, found, runner)?;
+    job::make(&work, runner).map_err(|message| Lack::Wrong {
+        reason: Lifecycle::SubmitFailed,
+        message,
+        contract: None,
+    })
+}
+
+/// A run of which nothing can be carried out.
+pub(super) fn refuse(seen: &Observed, run: &AgentRun) -> RunPlan {
+    match status::refused(run, &faults(run), seen.now) {
+        Some(refused) => store(refused),
+        None => Plan::idle(Next::Wait),
+    }
+}
+
+/// What the spec breaks. The webhook asks the same, but it may have been away.
+fn faults(run: &AgentRun) -> Vec<Cause> {
+    let is_built = matches!(
+        run.spec.runtime.type_,
+        RuntimeType::Job | RuntimeType::Workflow
+    );
+    if !is_built {
+        let message =
+            "only runs of type \"job\" and \"workflow\" can be carried out by this version";
+        let at = Path::root("spec");
+        let at = at.field("runtime");
+        let cause = Cause::new(&at.field("type"), Reason::UnsupportedRuntime, message);
+        return vec![cause];
+    }
+    match serde_json::to_value(run) {
+        Ok(object) => validate(Kind::AgentRun, &object, None),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Waits within the grace, or gives up.
+pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &Lack) -> RunPlan {
+    let Lack::Waits { reason, message } = lack else {
+        return store(status::unfit(run, lack, seen.now));
+    };
+    let since = status::blocked_since(run).unwrap_or(seen.now);
+    let over = match settings.grace.is_zero() {
+        true => None,
+        false => since.checked_add(settings.grace).ok(),
+    };
+    if over.is_some_and(|over| over <= seen.now) {
+        return store(status::unfit(run, lack, seen.now));
+    }
+    // Nobody tells us when these change: we may not watch Secrets, nor Jobs of others.
+    let is_unwatched = matches!(
+        reason,
+        Lifecycle::SecretNotFound | Lifecycle::ConfigMapNotFound | Lifecycle::JobNameConflict
+    );
+    let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
+    Plan {
+        steps: vec![Step::status(status::waiting(run, *reason, message))],
+        next: over
+            .map_or(Next::Wait, Next::At)
+            .or(poll.map_or(Next::Wait, Next::At)),
+    }
+}

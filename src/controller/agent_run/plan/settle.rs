@@ -1,0 +1,137 @@
+//! What may go: Jobs and pods whose outcome is stored or for which nobody waits any more, and at last the run itself.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Resource, ResourceExt};
+
+use super::{Action, Observed, RunPlan, Sight, Why, evidence, is_held};
+use crate::api::contract::{annotation, finalizer, label};
+use crate::api::custody::{LastStatus, PodState, last_status_of, pod_state_of};
+use crate::api::kinds::AgentRun;
+use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use crate::api::phase::Phase;
+use crate::controller::agent_run::retention::{job_ttl, run_due};
+use crate::controller::agent_run::settings::Settings;
+use crate::controller::agent_run::status;
+use crate::controller::agent_run::turn::{self, Stage};
+use crate::controller::driver::plan::{Next, Plan, Step};
+
+type RunStep = Step<Action, AgentRunStatus>;
+
+/// A run that has ended: its outcome is stored, so everything that was held may go, and later the run itself.
+pub(super) fn settle(seen: &Observed, run: &Arc<AgentRun>, settings: &Settings) -> RunPlan {
+    let mut steps = Vec::new();
+    let is_cancelled = status::phase(run) == Phase::Cancelled;
+    let current = match &seen.job {
+        Sight::Ours(job) => Some(job),
+        Sight::Absent | Sight::Taken(_) | Sight::Gone { .. } => None,
+    };
+    let jobs: Vec<&Arc<Job>> = current.into_iter().chain(&seen.other_jobs).collect();
+    for job in &jobs {
+        steps.extend(release(run, job, settings).map(Step::Do));
+        let is_over = last_status_of(job) != LastStatus::Active;
+        if !is_over && job.meta().deletion_timestamp.is_none() {
+            steps.push(Step::Do(Action::Stop(Arc::clone(job))));
+        }
+    }
+    for pod in seen.pods.iter().chain(&seen.other_pods) {
+        steps.extend(release_pod(pod));
+        let is_going = pod.meta().deletion_timestamp.is_some();
+        let has_job = jobs.iter().any(|job| is_of(pod, &job.name_any()));
+        if is_cancelled && !has_job && !is_going && evidence::works(pod) {
+            steps.push(Step::Do(Action::StopPod(Arc::clone(pod))));
+        }
+    }
+    let deleting = run.meta().deletion_timestamp.is_some();
+    if deleting && is_held(&**run, finalizer::RUNTIME_CLEANUP) {
+        steps.push(Step::Do(Action::LetGo));
+    }
+    if deleting || !steps.is_empty() {
+        return Plan::steps(steps);
+    }
+    match run_due(run, settings.retention) {
+        Some(due) if due <= seen.now => Plan::steps(vec![Step::Do(Action::Expire)]),
+        due => {
+            let about = run
+                .status
+                .as_ref()
+                .and_then(|status| status.observed_generation);
+            let is_new = about.unwrap_or_default() < run.meta().generation.unwrap_or_default();
+            let ratified = status::ratified(run).filter(|_| is_new);
+            Plan {
+                steps: ratified.map(Step::status).into_iter().collect(),
+                next: due.map_or(Next::Wait, Next::At),
+            }
+        }
+    }
+}
+
+/// What earlier tries left behind: their end is stored.
+pub(super) fn release_earlier(
+    seen: &Observed,
+    run: &AgentRun,
+    stage: Stage,
+    settings: &Settings,
+) -> Vec<RunStep> {
+    let jobs = seen.other_jobs.iter();
+    let jobs = jobs.filter(|job| turn::is_earlier(&***job, stage));
+    let pods = seen.other_pods.iter();
+    let pods = pods.filter(|pod| turn::is_earlier(&***pod, stage));
+    jobs.filter_map(|job| release(run, job, settings).map(Step::Do))
+        .chain(pods.filter_map(release_pod))
+        .collect()
+}
+
+/// Pods that were deleted before they had a node. They have nothing to tell, and the Job waits for them to go before it
+/// says how it ended.
+pub(super) fn release_never_ran(seen: &Observed) -> impl Iterator<Item = RunStep> {
+    let never_ran = seen.pods.iter().filter(|pod| {
+        pod.meta().deletion_timestamp.is_some()
+            && pod_state_of(pod) == PodState::Active
+            && !evidence::works(pod)
+    });
+    never_ran.filter_map(release_pod)
+}
+
+fn release_pod(pod: &Arc<Pod>) -> Option<RunStep> {
+    let is_held = is_held(&**pod, finalizer::EVIDENCE);
+    is_held.then(|| Step::Do(Action::ReleasePod(Arc::clone(pod))))
+}
+
+/// Whether a pod belongs to the Job of this name. The label comes from the cluster itself and stays when the Job goes.
+pub(in crate::controller::agent_run) fn is_of(pod: &Pod, job: &str) -> bool {
+    let label = pod.labels().get(label::JOB_NAME);
+    label.is_none_or(|name| name == job)
+}
+
+/// Lets the Job of a run go, unless that was done.
+fn release(run: &AgentRun, job: &Arc<Job>, settings: &Settings) -> Option<Action> {
+    let is_marked = job.annotations().contains_key(annotation::OUTCOME_RECORDED);
+    if is_marked && !is_held(&**job, finalizer::OUTCOME) {
+        return None;
+    }
+    let ttl = match last_status_of(job) {
+        LastStatus::Finished { outcome, .. } => job_ttl(run, outcome, settings.keep),
+        LastStatus::Active | LastStatus::Unknown => None,
+    };
+    Some(Action::Release {
+        job: Arc::clone(job),
+        why: Why::Stored { ttl },
+    })
+}
+
+/// Nobody waits for the outcome of these any more.
+pub(super) fn release_strays(seen: &Observed) -> Vec<RunStep> {
+    let jobs = seen.stray_jobs.iter().map(|job| Action::Release {
+        job: Arc::clone(job),
+        why: Why::OwnerGone,
+    });
+    let pods = seen
+        .stray_pods
+        .iter()
+        .map(Arc::clone)
+        .map(Action::ReleasePod);
+    jobs.chain(pods).map(Step::Do).collect()
+}
