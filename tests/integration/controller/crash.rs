@@ -1,6 +1,7 @@
 //! The controller dies after each of its writes, before it hears that the write was made; another one goes on.
 
 use agents::api::contract::label;
+use agents::api::kind::Kind;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::ListParams;
@@ -8,10 +9,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use support::{events, gateway::Gateway, lab};
 
-use super::scene::{DEADLINE, Scene, condition, holds};
-
-/// Nobody waits for the lease of a controller that was killed.
-const ALONE: (&str, &str) = ("JANGAR_LEADER_ELECTION_ENABLED", "false");
+use super::scene::{ALONE, DEADLINE, Scene, condition, holds};
 
 /// The writes of a run with one pod, in their order.
 const PROTOCOL: [&str; 8] = [
@@ -27,6 +25,18 @@ const PROTOCOL: [&str; 8] = [
 /// Of these, the ones before the pod has ended.
 const BEFORE_THE_END: usize = 5;
 
+/// A scene with an Agent about which there is nothing more to write.
+async fn settled() -> Result<Scene> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let controller = scene.controller().await?;
+    for (kind, name) in [(Kind::Agent, "coder"), (Kind::AgentProvider, "shell")] {
+        scene.until_ready(kind, name, "True ValidSpec").await?;
+    }
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    Ok(scene)
+}
+
 async fn gateway(close_after: Option<usize>) -> Result<Gateway> {
     Gateway::open(lab::shared().await?.kubeconfig(), close_after).await
 }
@@ -34,7 +44,7 @@ async fn gateway(close_after: Option<usize>) -> Result<Gateway> {
 #[tokio::test]
 async fn a_run_with_one_pod_costs_eight_writes_and_two_events() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
+    let scene = settled().await?;
     let way = gateway(None).await?;
     let _controller = scene.controller_by(way.kubeconfig())?;
     let run = scene.run("cheap", json!({})).await?;
@@ -51,7 +61,7 @@ async fn a_run_with_one_pod_costs_eight_writes_and_two_events() -> Result<()> {
 #[tokio::test]
 async fn whatever_write_a_controller_dies_after_the_next_one_goes_on_from_there() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
+    let scene = settled().await?;
     for last in 1..=PROTOCOL.len() {
         dies_after(&scene, last).await?;
     }

@@ -47,16 +47,7 @@ async fn a_workspace_follows_its_claim_until_its_time_is_over() -> Result<()> {
     let is_it = |said: &events::Said| said.reason == "Expired";
     events::until(&scene.here.client, &over, DEADLINE, is_it).await?;
     let claims = scene.here.api::<PersistentVolumeClaim>();
-    wait::until(&claims, "x", DEADLINE, |claim| {
-        claim.metadata.deletion_timestamp.is_some()
-    })
-    .await
-    .or_else(
-        |error| match format!("{error:#}").contains("last seen:\nnull") {
-            true => Ok(PersistentVolumeClaim::default()),
-            false => Err(error),
-        },
-    )?;
+    wait::until_gone(&claims, "x", DEADLINE).await?;
     Ok(())
 }
 
