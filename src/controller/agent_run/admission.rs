@@ -82,7 +82,8 @@ pub(super) fn next(all: &[Ticket], limits: &Limits, now: Timestamp) -> Vec<Key> 
     let mut room = Room::new(all, limits, now);
     line(all, None)
         .into_iter()
-        .filter_map(|ticket| room.enter(ticket).is_none().then(|| ticket.key.clone()))
+        .filter(|ticket| room.enter(ticket).is_none())
+        .map(|ticket| ticket.key.clone())
         .collect()
 }
 

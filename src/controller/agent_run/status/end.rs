@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{CHANGED, RunStanding, condition, phase, standing, steps};
+use super::warning::CHANGED;
+use super::{RunStanding, condition, phase, standing, steps};
 use crate::api::cause::{self, Cause};
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
@@ -74,10 +75,12 @@ pub(in crate::controller::agent_run) fn duplicate(
     of: &str,
     now: Timestamp,
 ) -> RunStanding {
-    let message = match reason {
-        Lifecycle::IdempotencyKeyCompleted => format!("run {of} with this key has ended"),
-        _ => format!("run {of} with this key is under way"),
+    let stands = if reason == Lifecycle::IdempotencyKeyCompleted {
+        "has ended"
+    } else {
+        "is under way"
     };
+    let message = format!("run {of} with this key {stands}");
     ended(run, Phase::Failed, reason, message.clone(), now)
         .observe(ConditionType::Duplicate, reason)
         .tell(events::Reason::Duplicate, message)
