@@ -2,16 +2,18 @@
 //!
 //! A message says nothing that changes by itself, or it would be written again and again. Here is a run that has not
 //! ended; [`verdict`] is about the end of a Job and what follows, [`missing`] about a Job that is gone, [`end`] about the
-//! end of the run, [`steps`] about what a workflow shows of its steps.
+//! end of the run, [`steps`] about what a workflow shows of its steps, [`warning`] about what people should know meanwhile.
 
 pub(in crate::controller) mod end;
 mod missing;
 mod steps;
 pub(in crate::controller) mod verdict;
+mod warning;
 
 pub(super) use end::{cancelled, changed, duplicate, not_submitted, ratified, refused, unfit};
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
+pub(super) use warning::{is_changed, is_troubled};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
@@ -20,7 +22,6 @@ use serde_json::{Value, json};
 
 use super::admission::is_capacity;
 use super::turn::{self, Turn, job_ref};
-use crate::api::cause;
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
 };
@@ -32,6 +33,7 @@ use crate::api::phase::Phase;
 use crate::controller::driver::fault::Fault;
 use crate::controller::driver::plan::{Notice, Standing};
 use crate::events;
+use warning::{change_warning, ttl_warning, warn, without_warning};
 
 /// How a run stands.
 pub(super) type RunStanding = Standing<AgentRunStatus>;
@@ -165,13 +167,6 @@ pub(super) fn running(run: &AgentRun, turn: Turn, job: &Job) -> RunStanding {
     warn(run, next, ttl_warning(ttl).or_else(|| change_warning(run)))
 }
 
-/// Something that people should know.
-struct Warning {
-    reason: Reason,
-    event: events::Reason,
-    note: String,
-}
-
 /// What the runtime made, in the form that older tools read.
 fn runtime_ref(run: &AgentRun, turn: Turn, job: &Job) -> Value {
     let mut made = json!({
@@ -185,73 +180,6 @@ fn runtime_ref(run: &AgentRun, turn: Turn, job: &Job) -> Value {
     made
 }
 
-/// Someone else put a time to live on the Job: it is held all the same.
-fn ttl_warning(ttl: Option<i32>) -> Option<Warning> {
-    let ttl = ttl?;
-    Some(Warning {
-        reason: Lifecycle::JobTtlInjected.into(),
-        event: events::Reason::JobTtlInjected,
-        note: format!(
-            "someone put a time to live of {ttl} s on the Job; it is held until its outcome is stored"
-        ),
-    })
-}
-
-/// The spec was changed where that only warns: what is being done is what it said before.
-fn change_warning(run: &AgentRun) -> Option<Warning> {
-    is_changed(run).then(|| Warning {
-        reason: cause::Reason::SpecImmutableViolation.into(),
-        event: events::Reason::SpecImmutableViolation,
-        note: CHANGED.to_owned(),
-    })
-}
-
-const CHANGED: &str = "the spec was changed after the run had begun; make a new run instead";
-
-/// Whether the spec says something else than when the run began.
-pub(super) fn is_changed(run: &AgentRun) -> bool {
-    let stored = run
-        .status
-        .as_ref()
-        .and_then(|status| status.spec_hash.as_ref());
-    stored.is_some_and(|stored| *stored != spec_hash(&run.spec))
-}
-
-/// Warns, once, or takes back a warning of an earlier pass.
-fn warn(run: &AgentRun, mut next: RunStanding, warning: Option<Warning>) -> RunStanding {
-    let Some(Warning {
-        reason,
-        event,
-        note,
-    }) = warning
-    else {
-        return without_warning(run, next);
-    };
-    if !has_warning(run, reason) {
-        next = next.tell(event, note.clone());
-    }
-    next.observed.push(Observation::new(
-        ConditionType::Warning,
-        ConditionStatus::True,
-        reason,
-        note,
-    ));
-    next
-}
-
-/// Takes back a warning of an earlier pass.
-fn without_warning(run: &AgentRun, mut next: RunStanding) -> RunStanding {
-    if holds(run, ConditionType::Warning) {
-        next.observed.push(Observation::new(
-            ConditionType::Warning,
-            ConditionStatus::False,
-            Lifecycle::None,
-            "",
-        ));
-    }
-    next
-}
-
 fn condition(run: &AgentRun, type_: ConditionType) -> Option<&Condition> {
     let conditions = run.status.as_ref()?.conditions.as_ref()?;
     conditions
@@ -263,21 +191,10 @@ fn holds(run: &AgentRun, type_: ConditionType) -> bool {
     condition(run, type_).is_some_and(|condition| condition.status == "True")
 }
 
-fn has_warning(run: &AgentRun, reason: Reason) -> bool {
-    condition(run, ConditionType::Warning).is_some_and(|warning| {
-        warning.status == "True" && warning.reason.as_deref() == Some(reason.as_str())
-    })
-}
-
 /// Why the run is held back, if it is.
 pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
     let blocked = condition(run, ConditionType::Blocked)?;
     (blocked.status == "True").then_some(blocked.reason.as_deref())?
-}
-
-/// Whether something went wrong with it last, so that it is tried again.
-pub(super) fn is_troubled(run: &AgentRun) -> bool {
-    holds(run, ConditionType::Warning)
 }
 
 /// Since when the run waits for something that it refers to, if it does. The condition may have held for longer, because
