@@ -14,6 +14,7 @@ mod metrics;
 mod needs;
 mod orchestration_run;
 mod plain;
+mod runs;
 mod schedule;
 mod shelves;
 mod stand;

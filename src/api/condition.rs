@@ -75,6 +75,8 @@ closed_words! {
         Unreachable,
         /// The run waits for a slot or for an object that is not there yet.
         Blocked,
+        /// All that the run needs is there; how long it is waited for counts from when it was not.
+        ReferencesResolved,
         /// Another run has the same idempotency key.
         Duplicate,
         /// Something that people should look at, without consequences so far.

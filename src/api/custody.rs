@@ -13,7 +13,7 @@ pub use evidence::{
 };
 pub use read::{deletion_of, last_status_of, pod_state_of};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::contract::user;
 use super::names::closed_words;
@@ -103,6 +103,8 @@ pub struct Finding {
     pub recovered: Recovered,
     /// That outcome.
     pub outcome: Option<Outcome>,
+    /// When it ended, if the witness knows.
+    pub ended_at: Option<Timestamp>,
     /// Who deleted it, if admission or the audit log saw it.
     pub actor: Option<String>,
 }
@@ -110,12 +112,17 @@ pub struct Finding {
 /// Says why a Job is missing and how it ended, from the evidence. The first test that holds decides.
 pub fn classify(evidence: &Evidence) -> Finding {
     let (class, certainty) = class_of(evidence);
-    let (recovered, outcome) = recover(evidence);
+    let Recovery {
+        recovered,
+        outcome,
+        ended_at,
+    } = recover(evidence);
     Finding {
         class,
         certainty,
         recovered,
         outcome,
+        ended_at,
         actor: evidence.actor.clone(),
     }
 }
@@ -205,17 +212,37 @@ fn saw_finalizer(evidence: &Evidence, name: &str) -> bool {
     })
 }
 
+/// What the best witness says.
+struct Recovery {
+    recovered: Recovered,
+    outcome: Option<Outcome>,
+    ended_at: Option<Timestamp>,
+}
+
 /// The best witness first: the Job itself, then its pods, then the runner's own word.
-fn recover(evidence: &Evidence) -> (Recovered, Option<Outcome>) {
-    if let LastStatus::Finished { outcome, .. } = evidence.last_status {
-        return (Recovered::FromDeletedObject, Some(outcome));
+fn recover(evidence: &Evidence) -> Recovery {
+    if let LastStatus::Finished { at, outcome } = evidence.last_status {
+        return Recovery {
+            recovered: Recovered::FromDeletedObject,
+            outcome: Some(outcome),
+            ended_at: Some(at),
+        };
     }
     if let Some(outcome) = pods_say(&evidence.pods) {
-        return (Recovered::FromPod, Some(outcome));
+        let ends = evidence.pods.iter().filter_map(|pod| pod.ended_at);
+        return Recovery {
+            recovered: Recovered::FromPod,
+            outcome: Some(outcome),
+            ended_at: ends.max(),
+        };
     }
-    match evidence.runner_report {
-        Some(outcome) => (Recovered::FromRunnerReport, Some(outcome)),
-        None => (Recovered::None, None),
+    Recovery {
+        recovered: match evidence.runner_report {
+            Some(_) => Recovered::FromRunnerReport,
+            None => Recovered::None,
+        },
+        outcome: evidence.runner_report,
+        ended_at: None,
     }
 }
 

@@ -36,16 +36,17 @@ use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use admission::Ledger;
+use plan::pods::DISRUPTION;
 use plan::{Action, Observed};
 
 pub(super) use apply::{gone, release, with, without};
 pub(super) use graves::Graves;
 pub(super) use job::template::render;
-pub(super) use plan::evidence::{detail, is_at_work, witness, works};
-pub(super) use plan::{Why, is_held};
+pub(super) use plan::Why;
+pub(super) use plan::evidence::{Trace, never_made};
+pub(super) use plan::pods::{detail, is_at_work, never_ran, works};
 pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
-pub(super) use status::end::{read_reason, whole_seconds};
 pub(super) use status::verdict::failure;
 
 /// The reconciler of runs.
@@ -268,7 +269,7 @@ pub(super) fn prune_job(job: &mut Job) {
     });
 }
 
-/// A pod of which only its phase, its node and how its containers ended is kept.
+/// A pod of which only its phase, its node and how it and its containers ended is kept.
 pub(super) fn pruned_pod(mut pod: Pod) -> Pod {
     prune_pod(&mut pod);
     pod
@@ -282,6 +283,11 @@ pub(super) fn prune_pod(pod: &mut Pod) {
     });
     pod.status = pod.status.take().map(|status| PodStatus {
         phase: status.phase,
+        reason: status.reason,
+        conditions: status.conditions.map(|mut conditions| {
+            conditions.retain(|condition| condition.type_ == DISRUPTION);
+            conditions
+        }),
         container_statuses: status.container_statuses,
         ..PodStatus::default()
     });

@@ -172,7 +172,7 @@ impl Wakes {
         Arc::new(move |change| {
             if let Change::Applied { object, .. } = change {
                 let is_stopped = object.spec.cancel == Some(true);
-                let priority = match (is_stopped, status::phase(object).is_terminal()) {
+                let priority = match (is_stopped, status::phase(&**object).is_terminal()) {
                     (true, false) => Priority::Record,
                     (false, false) => Priority::Create,
                     (_, true) => Priority::Resync,

@@ -127,7 +127,7 @@ impl Wakes {
                 Change::Applied { object, .. } => {
                     let is_going = object.meta().deletion_timestamp.is_some();
                     let is_stopped = is_going || object.spec.cancel == Some(true);
-                    let is_over = status::phase(object).is_terminal();
+                    let is_over = status::phase(&**object).is_terminal();
                     let priority = match (is_stopped, is_over) {
                         (true, _) => Priority::Record,
                         (false, false) => Priority::Create,
@@ -179,7 +179,7 @@ impl Wakes {
                 return;
             };
             let namespace = object.namespace().unwrap_or_default();
-            let waits = |run: &ToolRun| status::blocked_since(run).is_some();
+            let waits = |run: &ToolRun| status::missing_since(run).is_some();
             for run in wakes.runs.shelves.tool_runs.in_namespace(&namespace, waits) {
                 wakes.work.add(Key::of(&*run), Priority::Create);
             }

@@ -71,6 +71,8 @@ closed_words! {
         SubmitFailed,
         /// Another object has the name that the Job needs.
         JobNameConflict,
+        /// A pod of an earlier try does not end, so that the next one cannot begin.
+        PodNotEnding,
         /// Someone else put a time to live on the Job.
         JobTtlInjected,
         /// Ended because someone asked for it.
@@ -179,15 +181,15 @@ closed_words! {
         RetriesExhausted,
         /// An approval was refused.
         ApprovalDenied,
-        /// The AgentRun of a step is missing.
+        /// The AgentRun of a step is missing, or its outcome is.
         AgentRunMissing,
         /// The AgentRun of a step failed.
         AgentRunFailed,
-        /// The ToolRun of a step is missing.
+        /// The ToolRun of a step is missing, or its outcome is.
         ToolRunMissing,
         /// The ToolRun of a step failed.
         ToolRunFailed,
-        /// The run of a step's orchestration is missing.
+        /// The run of a step's orchestration is missing, or its outcome is.
         SubOrchestrationMissing,
         /// The run of a step's orchestration failed.
         SubOrchestrationFailed,

@@ -103,6 +103,8 @@ pub struct PodEvidence {
     pub owned: bool,
     /// How it stands.
     pub state: PodState,
+    /// When it ended, if it did and says so.
+    pub ended_at: Option<Timestamp>,
 }
 
 /// How a pod stands.

@@ -49,7 +49,11 @@ fn gone() -> Evidence {
 }
 
 fn pod(owned: bool, state: PodState) -> PodEvidence {
-    PodEvidence { owned, state }
+    PodEvidence {
+        owned,
+        state,
+        ended_at: None,
+    }
 }
 
 fn finding(class: Class, certainty: Certainty, recovered: Recovered) -> Finding {
@@ -58,6 +62,7 @@ fn finding(class: Class, certainty: Certainty, recovered: Recovered) -> Finding 
         certainty,
         recovered,
         outcome: (recovered != Recovered::None).then_some(Outcome::Succeeded),
+        ended_at: (recovered == Recovered::FromDeletedObject).then(|| at(10)),
         actor: None,
     }
 }
@@ -513,5 +518,34 @@ fn deletion_and_pods_are_read_from_their_objects() {
     ] {
         let pod: Pod = serde_json::from_value(json!({"status": {"phase": phase}})).unwrap();
         assert_eq!(pod_state_of(&pod), state, "{phase}");
+    }
+}
+
+#[test]
+fn the_end_is_when_the_witness_says_and_not_when_it_was_noticed() {
+    let ended = |seconds| PodEvidence {
+        ended_at: Some(at(seconds)),
+        ..pod(true, PodState::Failed)
+    };
+    let silent = |pods| Evidence {
+        last_status: LastStatus::Active,
+        pods,
+        ..gone()
+    };
+    for (row, evidence, expected) in [
+        ("the Job itself", gone(), Some(at(10))),
+        (
+            "the last of its pods",
+            silent(vec![ended(20), ended(40)]),
+            Some(at(40)),
+        ),
+        (
+            "a pod that does not say when",
+            silent(vec![pod(true, PodState::Failed)]),
+            None,
+        ),
+        ("nobody", silent(vec![]), None),
+    ] {
+        assert_eq!(classify(&evidence).ended_at, expected, "{row}");
     }
 }

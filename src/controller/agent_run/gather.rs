@@ -5,22 +5,23 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret};
-use kube::api::ListParams;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::{Api, Resource, ResourceExt};
 
 use super::AgentRuns;
 use super::admission::Decision;
-use super::plan::{Observed, Sight, is_held, is_of};
+use super::plan::{Observed, Sight, is_of};
 use super::status::phase;
 use super::turn::{self, Stage, Turn, job_ref};
 use super::work::{Found, Prompt, memory_name, prompt};
-use crate::api::contract::{finalizer, label};
+use crate::api::contract::finalizer;
 use crate::api::custody::{Absence, LastStatus, last_status_of};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::shared::SystemPromptKind;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::Fault;
+use crate::controller::runs::is_going;
+use crate::controller::runs::look::{held, is_labelled, is_made_for, is_terminating, list_pods};
 
 impl AgentRuns {
     pub(super) async fn observe(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
@@ -33,12 +34,11 @@ impl AgentRuns {
             run = self.look_up_run(key).await?;
         }
         let uid = run.as_ref().and_then(|run| run.uid());
-        let (own_jobs, other_jobs): (Vec<_>, Vec<_>) = jobs
-            .into_iter()
-            .partition(|job| belongs(&**job, uid.as_deref()));
+        let is_own = |job: &Arc<Job>| run.as_deref().is_some_and(|run| is_own(job, run));
+        let (own_jobs, other_jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_own);
         let (mut own_pods, other_pods): (Vec<_>, Vec<_>) = pods
             .into_iter()
-            .partition(|pod| belongs(&**pod, uid.as_deref()));
+            .partition(|pod| is_labelled(&**pod, uid.as_deref()));
         let mut seen = Observed {
             now,
             run: run.clone(),
@@ -57,13 +57,16 @@ impl AgentRuns {
         };
         let stage = turn::stage(&run);
         seen.job = self.sight(&run, stage, &own_jobs).await?;
-        if !phase(&run).is_terminal() {
+        if !phase(&*run).is_terminal() {
             if !turn::has_begun(&run) {
                 seen.admission = self.consider(&run, now);
             }
-            if is_in_doubt(&run, &seen.job) {
-                own_pods = self.list_pods(&run).await?;
-                seen.namespace_terminating = self.is_namespace_terminating(&run).await;
+            let is_in_doubt = is_in_doubt(&run, &seen.job);
+            if is_in_doubt {
+                own_pods = list_pods(&self.context, &*run).await?;
+            }
+            if is_in_doubt || is_going(&*run) {
+                seen.namespace_terminating = is_terminating(&self.context, &key.namespace).await;
             }
             if matches!(seen.job, Sight::Absent) && is_due(stage, now) {
                 seen.found = Some(self.find(&run).await?);
@@ -87,7 +90,7 @@ impl AgentRuns {
             .look_up("look up the run", &key.namespace, &key.name)
             .await?;
         if let Some(run) = run {
-            self.shelves.runs.learn(run);
+            self.shelves.runs.learn(super::pruned_run(run));
         }
         Ok(self.shelves.runs.get(key))
     }
@@ -149,30 +152,6 @@ impl AgentRuns {
         }
         self.shelves.jobs.unlearn(&key);
         Ok(Sight::Absent)
-    }
-
-    /// The pods of the run as they are stored now.
-    async fn list_pods(&self, run: &AgentRun) -> Result<Vec<Arc<Pod>>, Fault> {
-        let api: Api<Pod> = self.context.api(&run.namespace().unwrap_or_default());
-        let uid = run.uid().unwrap_or_default();
-        let params = ListParams::default().labels(&format!("{}={uid}", label::RUN_UID));
-        let list = api.list(&params).await;
-        let list = list.map_err(|error| Fault::of("list the pods of the run", &error))?;
-        Ok(list.items.into_iter().map(Arc::new).collect())
-    }
-
-    /// Whether the namespace is being deleted. Where that may not be asked, it counts as staying.
-    async fn is_namespace_terminating(&self, run: &AgentRun) -> bool {
-        let all: Api<Namespace> = Api::all(self.context.client.clone());
-        let name = run.namespace().unwrap_or_default();
-        match all.get_metadata_opt(&name).await {
-            Ok(Some(namespace)) => namespace.metadata.deletion_timestamp.is_some(),
-            Ok(None) => true,
-            Err(error) => {
-                tracing::debug!(namespace = name, %error, "Whether the namespace is going cannot be asked");
-                false
-            }
-        }
     }
 
     /// What the run refers to, as far as it is there.
@@ -271,16 +250,10 @@ fn entry(mut entries: BTreeMap<String, String>, key: &str) -> Option<String> {
     entries.remove(key).filter(|text| !text.trim().is_empty())
 }
 
-/// Whether an object was made for the run with this uid.
-fn belongs<K: Resource>(object: &K, uid: Option<&str>) -> bool {
-    let label = object.labels().get(label::RUN_UID).map(String::as_str);
-    uid.is_some() && label == uid
-}
-
-fn held<K: Resource>(objects: Vec<Arc<K>>, finalizer: &str) -> Vec<Arc<K>> {
-    let held = objects.into_iter();
-    held.filter(|object| is_held(&**object, finalizer))
-        .collect()
+/// Whether a Job was made for this very run.
+fn is_own(job: &Job, run: &AgentRun) -> bool {
+    let bound = job_ref(run).and_then(|job| job.uid.as_deref());
+    is_made_for(job, run, bound)
 }
 
 /// Whether a Job may be made now.

@@ -24,6 +24,9 @@ use crate::api::contract::{finalizer, label};
 use crate::api::kinds::AgentRun;
 use crate::api::names::LabelValue;
 
+/// Name of the container that does the work.
+pub(super) const CONTAINER: &str = "agent-runner";
+
 /// What is made for a turn of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Made {

@@ -6,6 +6,7 @@
 
 mod begin;
 pub(in crate::controller) mod evidence;
+pub(in crate::controller) mod pods;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -20,16 +21,19 @@ use kube::{Resource, ResourceExt};
 pub(super) use settle::is_of;
 
 use super::admission::Decision;
+use super::job;
 use super::settings::Settings;
 use super::status;
 use super::turn::{self, Stage, Turn};
 use super::work::{Found, Lack};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
-use crate::api::custody::{Absence, LastStatus, classify, last_status_of};
+use crate::api::custody::{Absence, LastStatus, Release, classify, last_status_of};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::controller::driver::plan::{Next, Plan, Step};
+use crate::controller::runs::look::is_held;
+use crate::controller::runs::{Loss, is_going, may_go};
 
 /// What was found in the cluster about one run.
 #[derive(Clone, Debug)]
@@ -104,6 +108,8 @@ pub(crate) enum Why {
     Stored { ttl: Option<i32> },
     /// Its run is gone.
     OwnerGone,
+    /// Its run goes with the whole namespace.
+    NamespaceTerminating,
 }
 
 type RunPlan = Plan<Action, AgentRunStatus>;
@@ -111,20 +117,23 @@ type RunPlan = Plan<Action, AgentRunStatus>;
 /// Decides.
 pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
     let strays = settle::release_strays(seen);
-    let Some(run) = &seen.run else {
+    let may_go = may_go(seen.run.as_deref(), seen.namespace_terminating);
+    let Some(run) = seen.run.as_ref().filter(|_| strays.is_empty()) else {
         return Plan::steps(strays);
     };
-    if !strays.is_empty() {
-        return Plan::steps(strays);
-    }
-    if status::phase(run).is_terminal() {
-        return settle::settle(seen, run, settings);
+    match may_go {
+        Some(Release::Recorded) => return settle::settle(seen, run, settings),
+        // It goes with the namespace; what is still there of it must not hold that up.
+        Some(Release::NamespaceTerminating) if is_going(&**run) => {
+            return settle::abandon(seen, run);
+        }
+        Some(Release::NamespaceTerminating | Release::OwnerGone) | None => {}
     }
     let stage = turn::stage(run);
     if let Some(ended) = end_of_job(seen, run, stage) {
         return ended;
     }
-    if run.meta().deletion_timestamp.is_some() {
+    if is_going(&**run) {
         if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
             return Plan::idle(Next::Wait);
         }
@@ -172,7 +181,7 @@ fn end_of_job(seen: &Observed, run: &AgentRun, stage: Stage) -> Option<RunPlan> 
     let ending = status::Ending {
         outcome,
         at,
-        detail: evidence::detail(&seen.pods),
+        detail: pods::detail(&seen.pods, job::CONTAINER),
     };
     Some(store(status::finished(run, turn, job, ending, seen.now)))
 }
@@ -214,16 +223,14 @@ fn follow(seen: &Observed, run: &Arc<AgentRun>, turn: Turn, settings: &Settings)
 /// The Job is going or gone without having ended: its pods may still tell, or will.
 fn mourn(seen: &Observed, run: &AgentRun, turn: Turn) -> RunPlan {
     let evidence = evidence::of(seen, run);
-    let finding = classify(&evidence);
-    let deletion = evidence.deletion.as_ref();
-    if finding.outcome.is_none() && evidence::is_at_work(&evidence) {
-        return store(status::orphaned(run, turn, &finding, deletion));
+    let loss = Loss {
+        finding: classify(&evidence),
+        detail: pods::detail(&seen.pods, job::CONTAINER),
+        deletion: evidence.deletion.clone(),
+    };
+    let is_at_work = pods::is_at_work(&evidence);
+    if loss.finding.outcome.is_none() && is_at_work && !seen.namespace_terminating {
+        return store(status::orphaned(run, turn, &loss));
     }
-    store(status::missing(run, turn, &finding, deletion, seen.now))
-}
-
-/// Whether a finalizer of ours is on an object.
-pub(in crate::controller) fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
-    let finalizers = object.meta().finalizers.as_deref().unwrap_or_default();
-    finalizers.iter().any(|name| name == finalizer)
+    store(status::missing(run, turn, &loss, seen.now))
 }

@@ -4,16 +4,18 @@
 //! ended; [`verdict`] is about the end of a Job and what follows, [`missing`] about a Job that is gone, [`end`] about the
 //! end of the run, [`steps`] about what a workflow shows of its steps, [`warning`] about what people should know meanwhile.
 
-pub(in crate::controller) mod end;
+mod end;
 mod missing;
 mod steps;
 pub(in crate::controller) mod verdict;
 mod warning;
 
-pub(super) use end::{cancelled, changed, duplicate, not_submitted, ratified, refused, unfit};
+pub(super) use end::{cancelled, changed, duplicate, not_submitted, refused, unfit};
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
 pub(super) use warning::{is_changed, is_troubled};
+
+pub(super) use crate::controller::runs::{is_edited, missing_since, phase, ratified, troubled};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
@@ -22,72 +24,19 @@ use serde_json::{Value, json};
 
 use super::admission::is_capacity;
 use super::turn::{self, Turn, job_ref};
-use crate::api::condition::{
-    Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
-};
+use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation};
 use crate::api::hash::{spec_hash, text_hash};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::api::kinds::shared::JobRef;
 use crate::api::phase::Phase;
-use crate::controller::driver::fault::Fault;
-use crate::controller::driver::plan::{Notice, Standing};
+use crate::controller::driver::plan::Standing;
+use crate::controller::runs::{condition, holds, standing, supplied};
 use crate::events;
-use warning::{change_warning, ttl_warning, warn, without_warning};
+use warning::{change_warning, ttl_warning, warn};
 
 /// How a run stands.
 pub(super) type RunStanding = Standing<AgentRunStatus>;
-
-/// The phase of a run; one that nobody knows counts as pending.
-pub(super) fn phase(run: &AgentRun) -> Phase {
-    let phase = run
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    phase.and_then(Phase::parse).unwrap_or(Phase::Pending)
-}
-
-fn stored(run: &AgentRun) -> AgentRunStatus {
-    run.status.clone().unwrap_or_default()
-}
-
-fn standing(
-    run: &AgentRun,
-    phase: Phase,
-    reason: impl Into<Reason>,
-    message: impl Into<String>,
-) -> RunStanding {
-    let mut status = stored(run);
-    status.phase = Some(phase.as_str().to_owned());
-    Standing {
-        status,
-        observed: Vec::new(),
-        reason: reason.into(),
-        message: message.into(),
-        notices: Vec::new(),
-        facts: Vec::new(),
-    }
-}
-
-impl RunStanding {
-    fn observe(mut self, type_: ConditionType, reason: impl Into<Reason>) -> Self {
-        let message = self.message.clone();
-        let observed = Observation::new(type_, ConditionStatus::True, reason, message);
-        self.observed.push(observed);
-        self
-    }
-
-    fn tell(mut self, reason: events::Reason, note: impl Into<String>) -> Self {
-        let job = steps::latest(&self.status);
-        let job = job.and_then(|job| Some((job.name.clone()?, job.uid.clone())));
-        self.notices.push(Notice {
-            reason,
-            note: note.into(),
-            job,
-        });
-        self
-    }
-}
 
 /// The name of the Job is kept before the Job is made, so that it can be found again after a crash.
 pub(super) fn reserved(
@@ -114,7 +63,7 @@ pub(super) fn reserved(
         Turn::Whole => next.status.job_ref = Some(job),
         Turn::Step(this) => steps::reserve(run, &mut next.status, this, job, now),
     }
-    next
+    supplied(run, next)
 }
 
 fn of_step(run: &AgentRun, turn: Turn) -> String {
@@ -148,7 +97,7 @@ pub(super) fn running(run: &AgentRun, turn: Turn, job: &Job) -> RunStanding {
         .spec
         .as_ref()
         .and_then(|spec| spec.ttl_seconds_after_finished);
-    next = next.observe(ConditionType::Accepted, Lifecycle::Submitted);
+    next = supplied(run, next).observe(ConditionType::Accepted, Lifecycle::Submitted);
     if is_new {
         let note = format!("Job {name}{} was made", of_step(run, turn));
         next = next.tell(events::Reason::Submitted, note);
@@ -180,53 +129,27 @@ fn runtime_ref(run: &AgentRun, turn: Turn, job: &Job) -> Value {
     made
 }
 
-fn condition(run: &AgentRun, type_: ConditionType) -> Option<&Condition> {
-    let conditions = run.status.as_ref()?.conditions.as_ref()?;
-    conditions
-        .iter()
-        .find(|condition| condition.type_ == type_.as_str())
-}
-
-fn holds(run: &AgentRun, type_: ConditionType) -> bool {
-    condition(run, type_).is_some_and(|condition| condition.status == "True")
-}
-
 /// Why the run is held back, if it is.
 pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
     let blocked = condition(run, ConditionType::Blocked)?;
     (blocked.status == "True").then_some(blocked.reason.as_deref())?
 }
 
-/// Since when the run waits for something that it refers to, if it does. The condition may have held for longer, because
-/// of a limit, so the last word about it counts.
-pub(super) fn missing_since(run: &AgentRun) -> Option<Timestamp> {
-    blocked_reason(run).filter(|reason| !is_capacity(reason))?;
-    let updated = run.status.as_ref()?.updated_at;
-    updated.or_else(|| condition(run, ConditionType::Blocked)?.last_transition_time)
-}
-
 /// Something is not there yet, or a limit is reached.
 pub(super) fn waiting(run: &AgentRun, reason: Lifecycle, message: &str) -> RunStanding {
-    let event = if is_capacity(reason.as_str()) {
-        events::Reason::Blocked
-    } else if reason == Lifecycle::SecretNotFound {
+    let next = standing(run, phase(run), reason, message);
+    if is_capacity(reason.as_str()) {
+        let next = next.observe(ConditionType::Blocked, reason);
+        return supplied(run, next).say(events::Reason::Blocked);
+    }
+    let event = if reason == Lifecycle::SecretNotFound {
         events::Reason::MissingSecret
     } else if reason == Lifecycle::JobNameConflict {
         events::Reason::JobNameConflict
+    } else if reason == Lifecycle::PodNotEnding {
+        events::Reason::Blocked
     } else {
         events::Reason::ReferenceMissing
     };
-    let next = standing(run, phase(run), reason, message).observe(ConditionType::Blocked, reason);
-    without_warning(run, next.tell(event, message))
-}
-
-/// Something failed that is tried again.
-pub(super) fn troubled(run: &AgentRun, fault: &Fault) -> Option<RunStanding> {
-    let (reason, event) = (fault.class.condition()?, fault.class.event()?);
-    let message = fault.sentence();
-    let next = standing(run, phase(run), reason, message.clone());
-    Some(
-        next.observe(ConditionType::Warning, reason)
-            .tell(event, message),
-    )
+    next.lacking(reason).say(event)
 }

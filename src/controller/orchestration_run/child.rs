@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::{Resource, ResourceExt};
 use serde_json::{Map, Value, json};
 
+use crate::api::condition::{ConditionType, Lifecycle, Reason};
 use crate::api::contract::{annotation, label};
 use crate::api::kind::Kind;
 use crate::api::kinds::orchestrations::orchestration::Step;
@@ -14,6 +15,7 @@ use crate::api::kinds::{AgentRun, OrchestrationRun, ToolRun};
 use crate::api::names::ChildName;
 use crate::api::phase::Phase;
 use crate::api::validate::StepKind;
+use crate::controller::runs::{self, condition, read_reason};
 
 /// Orchestrations that may start one another in a row; more than anyone needs who does not go round in circles.
 const DEEPEST: u32 = 16;
@@ -25,6 +27,14 @@ const HANDED_ON: [&str; 5] = [
     "workload",
     "workflow",
     "secrets",
+];
+
+/// Why a workflow or an orchestration failed of which nobody knows how a part has ended.
+const LOST: [Lifecycle; 4] = [
+    Lifecycle::WorkflowJobMissing,
+    Lifecycle::AgentRunMissing,
+    Lifecycle::ToolRunMissing,
+    Lifecycle::SubOrchestrationMissing,
 ];
 
 /// The object that carries out a step.
@@ -66,22 +76,28 @@ impl Child {
     /// How it ended; none if it has not.
     pub(super) fn end(&self) -> Option<Phase> {
         let phase = match self {
-            Self::Agent(run) => run
-                .status
-                .as_ref()
-                .and_then(|status| status.phase.as_deref()),
-            Self::Tool(run) => run
-                .status
-                .as_ref()
-                .and_then(|status| status.phase.as_deref()),
-            Self::Orchestration(run) => run
-                .status
-                .as_ref()
-                .and_then(|status| status.phase.as_deref()),
+            Self::Agent(run) => runs::phase(&**run),
+            Self::Tool(run) => runs::phase(&**run),
+            Self::Orchestration(run) => runs::phase(&**run),
         };
-        phase
-            .and_then(Phase::parse)
-            .filter(|phase| phase.is_terminal())
+        phase.is_terminal().then_some(phase)
+    }
+
+    /// Whether it failed because nobody knows how what it ran has ended.
+    pub(super) fn is_lost(&self) -> bool {
+        let failed = ConditionType::Failed;
+        let failed = match self {
+            Self::Agent(run) => condition(&**run, failed),
+            Self::Tool(run) => condition(&**run, failed),
+            Self::Orchestration(run) => condition(&**run, failed),
+        };
+        let failed = failed.filter(|failed| failed.status == "True");
+        let reason = failed.and_then(|failed| read_reason(failed.reason.as_deref()?));
+        match reason {
+            Some(Reason::JobMissing(_)) => true,
+            Some(Reason::Lifecycle(word)) => LOST.contains(&word),
+            Some(Reason::Refused(_)) | None => false,
+        }
     }
 
     /// Whether someone has asked it to stop.

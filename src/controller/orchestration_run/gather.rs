@@ -43,7 +43,7 @@ impl OrchestrationRuns {
             .map(|found| found.spec.steps.as_slice());
         let definitions = definitions.unwrap_or_default();
         for (step, status) in definitions.iter().zip(status::steps(&run, definitions)) {
-            let is_open = !status::phase(&run).is_terminal();
+            let is_open = !status::phase(&*run).is_terminal();
             observed.seen.push(match step::phase(&status) {
                 StepPhase::Running if is_open => self.sight(&run, step, &status).await?,
                 StepPhase::Running

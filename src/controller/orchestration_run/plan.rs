@@ -88,7 +88,7 @@ fn store(next: status::RunStanding) -> RunPlan {
 
 /// Waits for the orchestration within the grace, or gives up.
 fn wait(seen: &Observed, run: &OrchestrationRun, grace: Duration) -> RunPlan {
-    let since = status::blocked_since(run).unwrap_or(seen.now);
+    let since = status::missing_since(run).unwrap_or(seen.now);
     let over = match grace.is_zero() {
         true => None,
         false => since.checked_add(grace).ok(),
@@ -106,7 +106,7 @@ fn wait(seen: &Observed, run: &OrchestrationRun, grace: Duration) -> RunPlan {
 fn settle(seen: &Observed, run: &OrchestrationRun) -> RunPlan {
     let stops = seen.left.iter().filter(|child| !child.is_stopped());
     let mut steps: Vec<_> = stops.cloned().map(Action::Stop).map(Step::Do).collect();
-    if steps.is_empty() && status::observed(run) < run.meta().generation.unwrap_or_default() {
+    if steps.is_empty() && status::is_edited(run) {
         steps.extend(status::ratified(run).map(Step::status));
     }
     Plan::steps(steps)
@@ -127,8 +127,11 @@ fn follow(seen: &Observed, run: &OrchestrationRun, orchestration: &Orchestration
     for (index, (step, sight)) in definitions.iter().zip(&seen.seen).enumerate() {
         after[index] = step::follow(at(index, step), &before[index], sight);
     }
+    let dropped = status::dropped(run, definitions).into_iter();
+    let dropped: Vec<_> = dropped.map(|status| step::dropped(status, now)).collect();
     let is_failing = after
         .iter()
+        .chain(&dropped)
         .any(|status| step::phase(status) == StepPhase::Failed);
     for index in order(definitions) {
         let here = at(index, &definitions[index]);
@@ -141,13 +144,10 @@ fn follow(seen: &Observed, run: &OrchestrationRun, orchestration: &Orchestration
         };
         after[index] = next;
     }
-    let mut steps = vec![Step::status(status::moved(
-        run,
-        &before,
-        after.clone(),
-        seen.now,
-    ))];
-    steps.extend(makes(seen, run, definitions, &before).map(Step::Do));
+    let all = after.iter().cloned().chain(dropped).collect();
+    let mut steps = vec![Step::status(status::moved(run, &before, all, seen.now))];
+    let stored = before.iter().zip(&after);
+    steps.extend(makes(seen, run, definitions, stored).map(Step::Do));
     let stops = seen.left.iter().filter(|child| !child.is_stopped());
     steps.extend(stops.cloned().map(Action::Stop).map(Step::Do));
     let due = definitions.iter().zip(&after);
@@ -214,23 +214,24 @@ fn given_up(at: At<'_>, status: &StepStatus) -> StepStatus {
     }
 }
 
-/// The objects that stored statuses name and that are not there yet.
+/// The objects that stored statuses name and that are not there yet, unless their step ends with this very pass.
 fn makes<'a>(
     seen: &'a Observed,
     run: &'a OrchestrationRun,
     definitions: &'a [Definition],
-    stored: &'a [StepStatus],
+    statuses: impl Iterator<Item = (&'a StepStatus, &'a StepStatus)> + 'a,
 ) -> impl Iterator<Item = Action> + 'a {
-    let all = definitions.iter().zip(stored).zip(&seen.seen);
-    all.filter_map(|((step, status), sight)| {
-        let is_wanted = step::phase(status) == StepPhase::Running;
+    let all = definitions.iter().zip(statuses).zip(&seen.seen);
+    all.filter_map(|((step, (stored, next)), sight)| {
+        let is_wanted = |status| step::phase(status) == StepPhase::Running;
         let Sight::Absent = sight else {
             return None;
         };
-        let name = status.resource_ref.as_ref()?.name.as_deref()?;
+        let name = stored.resource_ref.as_ref()?.name.as_deref()?;
         let kind = StepKind::parse(step.kind.trim())?;
         let made = child::make(run, step, kind, name).ok().flatten();
-        made.filter(|_| is_wanted).map(Action::Make)
+        made.filter(|_| is_wanted(stored) && is_wanted(next))
+            .map(Action::Make)
     })
 }
 

@@ -6,39 +6,19 @@ use kube::ResourceExt;
 use super::plan::WAITS;
 use super::step;
 use crate::api::cause::Cause;
-use crate::api::condition::{
-    Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
-};
+use crate::api::condition::{ConditionType, Lifecycle, Reason};
 use crate::api::kinds::OrchestrationRun;
 use crate::api::kinds::orchestrations::orchestration::Step;
 use crate::api::kinds::orchestrations::orchestration_run::{OrchestrationRunStatus, StepStatus};
 use crate::api::phase::{Phase, StepPhase};
-use crate::controller::agent_run::{read_reason, whole_seconds};
-use crate::controller::driver::fault::Fault;
-use crate::controller::driver::plan::{Fact, Standing};
+use crate::controller::driver::plan::Standing;
+use crate::controller::runs::{self, ended, standing, supplied, whole_seconds};
 use crate::events;
+
+pub(super) use crate::controller::runs::{is_edited, missing_since, phase, ratified, troubled};
 
 /// How a run stands.
 pub(super) type RunStanding = Standing<OrchestrationRunStatus>;
-
-/// The word for these runs among the runtimes that are counted.
-const RUNTIME: &str = "orchestration";
-
-/// The phase of a run; one that nobody knows counts as pending.
-pub(super) fn phase(run: &OrchestrationRun) -> Phase {
-    let phase = run
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    phase.and_then(Phase::parse).unwrap_or(Phase::Pending)
-}
-
-/// The generation that the status is about.
-pub(super) fn observed(run: &OrchestrationRun) -> i64 {
-    let status = run.status.as_ref();
-    let about = status.and_then(|status| status.observed_generation);
-    about.unwrap_or_default()
-}
 
 /// Where each step of an orchestration stands in a run; one that the run does not know yet has not begun.
 pub(super) fn steps(run: &OrchestrationRun, definitions: &[Step]) -> Vec<StepStatus> {
@@ -48,7 +28,8 @@ pub(super) fn steps(run: &OrchestrationRun, definitions: &[Step]) -> Vec<StepSta
         .and_then(|status| status.step_statuses.as_ref());
     let status = |step: &Step| {
         let mut known = known.into_iter().flatten();
-        let known = known.find(|status| status.name == step.name);
+        // One that was taken out and is back begins anew.
+        let known = known.find(|status| status.name == step.name && !step::is_dropped(status));
         known.cloned().unwrap_or_else(|| StepStatus {
             name: step.name.clone(),
             kind: step.kind.clone(),
@@ -59,58 +40,22 @@ pub(super) fn steps(run: &OrchestrationRun, definitions: &[Step]) -> Vec<StepSta
     definitions.iter().map(status).collect()
 }
 
-fn condition(run: &OrchestrationRun, type_: ConditionType) -> Option<&Condition> {
-    let conditions = run.status.as_ref()?.conditions.as_ref()?;
-    let mut conditions = conditions.iter();
-    conditions.find(|condition| condition.type_ == type_.as_str())
-}
-
-/// Since when the run is held back, if it is.
-pub(super) fn blocked_since(run: &OrchestrationRun) -> Option<Timestamp> {
-    let blocked = condition(run, ConditionType::Blocked)?;
-    (blocked.status == "True").then_some(blocked.last_transition_time)?
-}
-
-fn standing(
-    run: &OrchestrationRun,
-    phase: Phase,
-    reason: impl Into<Reason>,
-    message: impl Into<String>,
-) -> RunStanding {
-    let mut status = run.status.clone().unwrap_or_default();
-    status.phase = Some(phase.as_str().to_owned());
-    let mut next = Standing::new(status, reason, message);
-    let warned = condition(run, ConditionType::Warning);
-    if warned.is_some_and(|warning| warning.status == "True") {
-        let quiet = ConditionStatus::False;
-        let quiet = Observation::new(ConditionType::Warning, quiet, Lifecycle::None, "");
-        next.observed.push(quiet);
-    }
-    next
-}
-
-fn observing(
-    mut next: RunStanding,
-    type_: ConditionType,
-    reason: impl Into<Reason>,
-) -> RunStanding {
-    next.observed.retain(|entry| entry.type_ != type_);
-    let message = next.message.clone();
-    let observed = Observation::new(type_, ConditionStatus::True, reason, message);
-    next.observed.push(observed);
-    next
-}
-
-fn saying(next: RunStanding, reason: events::Reason) -> RunStanding {
-    let message = next.message.clone();
-    next.telling(reason, message)
+/// Steps that the run knows and that its orchestration does not have any more.
+pub(super) fn dropped(run: &OrchestrationRun, definitions: &[Step]) -> Vec<StepStatus> {
+    let known = run
+        .status
+        .as_ref()
+        .and_then(|status| status.step_statuses.as_ref());
+    let known = known.into_iter().flatten();
+    let is_there = |status: &StepStatus| definitions.iter().any(|step| step.name == status.name);
+    known.filter(|status| !is_there(status)).cloned().collect()
 }
 
 /// The orchestration is not there yet.
 pub(super) fn waiting(run: &OrchestrationRun) -> RunStanding {
-    let next = standing(run, phase(run), WAITS, absence(run));
-    let next = observing(next, ConditionType::Blocked, WAITS);
-    saying(next, events::Reason::ReferenceMissing)
+    standing(run, phase(run), WAITS, absence(run))
+        .lacking(WAITS)
+        .say(events::Reason::ReferenceMissing)
 }
 
 fn absence(run: &OrchestrationRun) -> String {
@@ -121,9 +66,9 @@ fn absence(run: &OrchestrationRun) -> String {
 /// The orchestration never came.
 pub(super) fn unfit(run: &OrchestrationRun, now: Timestamp) -> RunStanding {
     let message = format!("{}, and the time to wait for it is over", absence(run));
-    let next = ended(run, Phase::Failed, WAITS, message, now);
-    let next = observing(next, ConditionType::InvalidSpec, WAITS);
-    saying(next, events::Reason::InvalidSpec)
+    given_up(run, Phase::Failed, WAITS, message, now)
+        .observe(ConditionType::InvalidSpec, WAITS)
+        .say(events::Reason::InvalidSpec)
 }
 
 /// Run or orchestration break rules.
@@ -132,19 +77,28 @@ pub(super) fn refused(
     causes: &[Cause],
     now: Timestamp,
 ) -> Option<RunStanding> {
-    let first = causes.first()?;
-    let told = causes.iter();
-    let told = told.map(|cause| format!("{}: {}", cause.field, cause.message));
-    let told: Vec<_> = told.collect();
-    let next = ended(run, Phase::Failed, first.reason, told.join("; "), now);
-    let next = observing(next, ConditionType::InvalidSpec, first.reason);
-    Some(saying(next, events::Reason::InvalidSpec))
+    let (reason, message) = runs::told(causes)?;
+    let next = given_up(run, Phase::Failed, reason, message, now);
+    let next = next.observe(ConditionType::InvalidSpec, reason);
+    Some(next.say(events::Reason::InvalidSpec))
 }
 
 /// The run was stopped because someone asked for it.
 pub(super) fn cancelled(run: &OrchestrationRun, now: Timestamp) -> RunStanding {
     let message = "stopped because spec.cancel is set";
-    let mut next = ended(run, Phase::Cancelled, Lifecycle::Cancelled, message, now);
+    given_up(run, Phase::Cancelled, Lifecycle::Cancelled, message, now)
+        .say(events::Reason::Cancelled)
+}
+
+/// A run that ends before its steps have: none of them begins, and those that work are stopped once this is stored.
+fn given_up(
+    run: &OrchestrationRun,
+    phase: Phase,
+    reason: impl Into<Reason>,
+    message: impl Into<String>,
+    now: Timestamp,
+) -> RunStanding {
+    let mut next = ended(run, phase, reason, message, now);
     for status in next.status.step_statuses.iter_mut().flatten() {
         let phase = match step::phase(status) {
             StepPhase::Pending => StepPhase::Skipped,
@@ -154,24 +108,9 @@ pub(super) fn cancelled(run: &OrchestrationRun, now: Timestamp) -> RunStanding {
             | StepPhase::Cancelled
             | StepPhase::Skipped => continue,
         };
-        let at = whole_seconds(now);
-        status.phase = Some(phase.as_str().to_owned());
-        status.message = Some("the run was stopped".to_owned());
-        status.last_transition_time = Some(at);
-        status.finished_at = Some(at);
-        status.next_retry_at = None;
+        step::put(status, phase, "the run was stopped", whole_seconds(now));
     }
-    saying(next, events::Reason::Cancelled)
-}
-
-/// Something failed that is tried again.
-pub(super) fn troubled(run: &OrchestrationRun, fault: &Fault) -> Option<RunStanding> {
-    let (reason, event) = (fault.class.condition()?, fault.class.event()?);
-    let next = standing(run, phase(run), reason, fault.sentence());
-    Some(saying(
-        observing(next, ConditionType::Warning, reason),
-        event,
-    ))
+    next
 }
 
 /// A run whose steps have moved, or not.
@@ -191,19 +130,19 @@ pub(super) fn moved(
         Some(first) if is_over => {
             let message = first.message.clone().unwrap_or_default();
             let message = format!("step {} failed: {message}", first.name);
-            let next = ended(run, Phase::Failed, step::reason(first), message, now);
-            saying(next, events::Reason::Failed)
+            ended(run, Phase::Failed, step::reason(first), message, now).say(events::Reason::Failed)
         }
         None if is_over => {
-            let message = format!("all {} steps succeeded", after.len());
-            let next = ended(run, Phase::Succeeded, Lifecycle::Completed, message, now);
-            saying(next, events::Reason::Succeeded)
+            let done = in_phase(StepPhase::Succeeded).len();
+            let message = format!("all {done} steps succeeded");
+            ended(run, Phase::Succeeded, Lifecycle::Completed, message, now)
+                .say(events::Reason::Succeeded)
         }
         Some(_) | None => {
             let done = in_phase(StepPhase::Succeeded).len();
             let message = format!("{done} of {} steps succeeded", after.len());
             let next = standing(run, Phase::Running, Lifecycle::Running, message);
-            let next = observing(next, ConditionType::Running, Lifecycle::Running);
+            let next = next.observe(ConditionType::Running, Lifecycle::Running);
             match phase(run) == Phase::Running {
                 true => next,
                 false => next.telling(events::Reason::Started, "the run has begun"),
@@ -211,7 +150,7 @@ pub(super) fn moved(
         }
     };
     next.status.run_id = Some(run.name_any());
-    next = observing(next, ConditionType::Accepted, Lifecycle::Submitted);
+    next = supplied(run, next).observe(ConditionType::Accepted, Lifecycle::Submitted);
     for (before, after) in before.iter().zip(&after) {
         next = told(next, before, after);
     }
@@ -236,43 +175,4 @@ fn told(next: RunStanding, before: &StepStatus, after: &StepStatus) -> RunStandi
         | StepPhase::Cancelled
         | StepPhase::Skipped => next,
     }
-}
-
-/// A run that has ended, at this time.
-fn ended(
-    run: &OrchestrationRun,
-    phase: Phase,
-    reason: impl Into<Reason>,
-    message: impl Into<String>,
-    at: Timestamp,
-) -> RunStanding {
-    let mut next = standing(run, phase, reason, message);
-    next.status.finished_at = Some(whole_seconds(at));
-    let started = next.status.started_at;
-    next.facts.push(Fact::RunEnded {
-        phase,
-        runtime: RUNTIME,
-        seconds: started.map(|started| at.duration_since(started).as_secs_f64().max(0.0)),
-    });
-    next
-}
-
-/// A run that stands as it stood, about its newest spec.
-pub(super) fn ratified(run: &OrchestrationRun) -> Option<RunStanding> {
-    let outcome = condition(run, ConditionType::Succeeded)?;
-    let reason = outcome.reason.as_deref().and_then(read_reason)?;
-    let message = outcome.message.clone().unwrap_or_default();
-    let mut next = standing(run, phase(run), reason, message);
-    for type_ in [ConditionType::InvalidSpec, ConditionType::Accepted] {
-        let kept = condition(run, type_).filter(|kept| kept.status == "True");
-        if let Some(reason) = kept.and_then(|kept| read_reason(kept.reason.as_deref()?)) {
-            let message = kept
-                .and_then(|kept| kept.message.clone())
-                .unwrap_or_default();
-            let holds = ConditionStatus::True;
-            next.observed
-                .push(Observation::new(type_, holds, reason, message));
-        }
-    }
-    Some(next)
 }

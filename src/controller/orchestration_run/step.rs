@@ -19,6 +19,9 @@ use crate::api::validate::StepKind;
 /// Where the reason of a step that failed is kept in its status.
 const REASON: &str = "reason";
 
+/// Marks a step in its status that was taken out of the orchestration while it was under way.
+const DROPPED: &str = "dropped";
+
 /// What was seen of a step.
 #[derive(Clone, Debug)]
 pub(in crate::controller) enum Sight {
@@ -137,6 +140,36 @@ pub(super) fn moved(
     next
 }
 
+/// Puts a step into a phase that it does not leave.
+pub(super) fn put(status: &mut StepStatus, phase: StepPhase, message: &str, at: Timestamp) {
+    status.phase = Some(phase.as_str().to_owned());
+    status.message = Some(message.to_owned());
+    status.last_transition_time = Some(at);
+    status.finished_at = Some(at);
+    status.next_retry_at = None;
+}
+
+/// What becomes of a step that is taken out of the orchestration while it is under way: nobody waits for it any more, so
+/// what carries it out is stopped.
+pub(super) fn dropped(mut status: StepStatus, at: Timestamp) -> StepStatus {
+    let phase = match phase(&status) {
+        StepPhase::Pending => StepPhase::Skipped,
+        StepPhase::Running | StepPhase::Retrying => StepPhase::Cancelled,
+        StepPhase::Succeeded | StepPhase::Failed | StepPhase::Cancelled | StepPhase::Skipped => {
+            return status;
+        }
+    };
+    let message = "the step is no longer part of the orchestration";
+    put(&mut status, phase, message, at);
+    status.extra.insert(DROPPED.to_owned(), json!(true));
+    status
+}
+
+/// Whether a step was taken out of the orchestration while it was under way.
+pub(super) fn is_dropped(status: &StepStatus) -> bool {
+    status.extra.contains_key(DROPPED)
+}
+
 /// Follows a step that has begun.
 pub(super) fn follow(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatus {
     match phase(status) {
@@ -158,11 +191,6 @@ pub(super) fn follow(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatu
 }
 
 fn running(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatus {
-    let missing = |is_retried| Failure {
-        reason: missing(at.step),
-        message: "its object is gone".to_owned(),
-        is_retried,
-    };
     let error = |message: String| Failure {
         reason: Lifecycle::StepError,
         message,
@@ -170,18 +198,18 @@ fn running(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatus {
     };
     let failure = match seen {
         Sight::Ours(child) => match child.end() {
+            None => return on_time(at, bound(at, status, child)),
             Some(Phase::Succeeded) => {
                 let message = format!("{} succeeded", child.name());
                 return moved(at, status, StepPhase::Succeeded, message);
             }
-            Some(end) => Failure {
-                reason: failed(at.step),
-                message: format!("{} ended {end}", child.name()),
-                is_retried: true,
-            },
-            None => return on_time(at, bound(at, status, child)),
+            Some(end) => unsuccessful(at, child, end),
         },
-        Sight::Gone => missing(true),
+        Sight::Gone => Failure {
+            reason: missing(at.step),
+            message: "its object is gone".to_owned(),
+            is_retried: is_idempotent(at.step),
+        },
         Sight::Taken => error("another object has the name that it needs".to_owned()),
         Sight::Refused(why) => error(why.clone()),
         Sight::Denied => Failure {
@@ -199,6 +227,29 @@ fn running(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatus {
         Sight::Absent | Sight::Nothing => return on_time(at, status.clone()),
     };
     ended(at, status, failure)
+}
+
+/// The object ended, and not well. One that failed did its work, and may be tried again. Nobody knows what one did whose
+/// outcome is lost, and one that was cancelled was stopped on purpose: these are tried again only if that does no harm.
+fn unsuccessful(at: At<'_>, child: &Child, end: Phase) -> Failure {
+    let name = child.name();
+    if child.is_lost() {
+        return Failure {
+            reason: missing(at.step),
+            message: format!("the outcome of {name} is lost"),
+            is_retried: is_idempotent(at.step),
+        };
+    }
+    Failure {
+        reason: failed(at.step),
+        message: format!("{name} ended {end}"),
+        is_retried: end == Phase::Failed || is_idempotent(at.step),
+    }
+}
+
+/// Whether doing the step twice does no harm.
+fn is_idempotent(step: &Step) -> bool {
+    step.idempotent == Some(true)
 }
 
 /// The uid of the object is kept, so that it is told from a later one of the same name.

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::ListParams;
-use kube::{Api, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 
 use super::plan::{Observed, Sight};
 use super::status::{job_ref, phase};
 use super::{ToolRuns, job};
-use crate::api::contract::{finalizer, label};
+use crate::api::contract::finalizer;
 use crate::api::custody::{Absence, LastStatus, last_status_of};
 use crate::api::kinds::ToolRun;
-use crate::controller::agent_run::{is_held, pruned_job};
+use crate::controller::agent_run::pruned_job;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::Fault;
+use crate::controller::runs::is_going;
+use crate::controller::runs::look::{held, is_labelled, is_made_for, is_terminating, list_pods};
 
 impl ToolRuns {
     pub(super) async fn observe(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
@@ -31,12 +31,11 @@ impl ToolRuns {
             run = live.await?.map(Arc::new);
         }
         let uid = run.as_ref().and_then(|run| run.uid());
-        let (own_jobs, other_jobs): (Vec<_>, Vec<_>) = jobs
-            .into_iter()
-            .partition(|job| belongs(&**job, uid.as_deref()));
+        let is_own = |job: &Arc<Job>| run.as_deref().is_some_and(|run| is_own(job, run));
+        let (own_jobs, other_jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_own);
         let (own_pods, other_pods): (Vec<_>, Vec<_>) = pods
             .into_iter()
-            .partition(|pod| belongs(&**pod, uid.as_deref()));
+            .partition(|pod| is_labelled(&**pod, uid.as_deref()));
         let mut seen = Observed {
             now,
             tool: None,
@@ -53,9 +52,15 @@ impl ToolRuns {
         let tool = run.spec.tool_ref.name.trim();
         seen.tool = shelves.tools.get(&Key::new(&key.namespace, tool));
         seen.job = self.sight(&run, &own_jobs, key).await?;
-        if !phase(&run).is_terminal() && is_in_doubt(&run, &seen.job) {
-            seen.pods = self.list_pods(&run, key).await?;
-            seen.namespace_terminating = self.is_namespace_terminating(key).await;
+        if phase(&*run).is_terminal() {
+            return Ok(seen);
+        }
+        let is_in_doubt = is_in_doubt(&run, &seen.job);
+        if is_in_doubt {
+            seen.pods = list_pods(&self.context, &*run).await?;
+        }
+        if is_in_doubt || is_going(&*run) {
+            seen.namespace_terminating = is_terminating(&self.context, &key.namespace).await;
         }
         Ok(seen)
     }
@@ -77,7 +82,7 @@ impl ToolRuns {
         }
         let live: Option<Job> = self.context.look_up(LOOK, &key.namespace, &name).await?;
         Ok(match (live, bound) {
-            (Some(job), None) if belongs(&job, run.uid().as_deref()) => self.found(job),
+            (Some(job), None) if is_own(&job, run) => self.found(job),
             (Some(_), None) => Sight::Taken,
             (None, None) => Sight::Absent,
             (Some(job), Some(uid)) if job.uid().as_ref() == Some(&uid) => self.found(job),
@@ -95,41 +100,12 @@ impl ToolRuns {
         self.shelves.tool_jobs.learn(pruned_job(job.clone()));
         Sight::Ours(Arc::new(job))
     }
-
-    /// The pods of the call as they are stored now.
-    async fn list_pods(&self, run: &ToolRun, key: &Key) -> Result<Vec<Arc<Pod>>, Fault> {
-        let api: Api<Pod> = self.context.api(&key.namespace);
-        let uid = run.uid().unwrap_or_default();
-        let params = ListParams::default().labels(&format!("{}={uid}", label::RUN_UID));
-        let list = api.list(&params).await;
-        let list = list.map_err(|error| Fault::of("list the pods of the call", &error))?;
-        Ok(list.items.into_iter().map(Arc::new).collect())
-    }
-
-    /// Whether the namespace is being deleted. Where that may not be asked, it counts as staying.
-    async fn is_namespace_terminating(&self, key: &Key) -> bool {
-        let all: Api<Namespace> = Api::all(self.context.client.clone());
-        match all.get_metadata_opt(&key.namespace).await {
-            Ok(Some(namespace)) => namespace.metadata.deletion_timestamp.is_some(),
-            Ok(None) => true,
-            Err(error) => {
-                tracing::debug!(%key, %error, "Whether the namespace is going cannot be asked");
-                false
-            }
-        }
-    }
 }
 
-/// Whether an object was made for the call with this uid.
-fn belongs<K: Resource>(object: &K, uid: Option<&str>) -> bool {
-    let label = object.labels().get(label::RUN_UID).map(String::as_str);
-    uid.is_some() && label == uid
-}
-
-fn held<K: Resource>(objects: Vec<Arc<K>>, finalizer: &str) -> Vec<Arc<K>> {
-    let held = objects.into_iter();
-    held.filter(|object| is_held(&**object, finalizer))
-        .collect()
+/// Whether a Job was made for this very call.
+fn is_own(job: &Job, run: &ToolRun) -> bool {
+    let bound = job_ref(run).and_then(|job| job.uid.as_deref());
+    is_made_for(job, run, bound)
 }
 
 /// Whether the Job can no longer tell how it ends, so that only its pods can.

@@ -16,6 +16,8 @@ use crate::api::kinds::{Tool, ToolRun};
 use crate::api::names::ChildName;
 use crate::controller::agent_run::render;
 
+/// Name of the container that does the work.
+pub(super) const CONTAINER: &str = "tool-runner";
 /// Where the call is written down in the container.
 const DOCUMENT: &str = "/workspace/run.json";
 const FILE: &str = "run.json";
@@ -96,7 +98,7 @@ fn pod(run: &ToolRun, tool: &Tool, scope: &Value) -> PodSpec {
         restart_policy: Some("Never".to_owned()),
         service_account_name: spec.service_account.clone(),
         containers: vec![Container {
-            name: "tool-runner".to_owned(),
+            name: CONTAINER.to_owned(),
             image: spec.image.as_deref().map(|image| image.trim().to_owned()),
             command: rendered(&spec.command),
             args: rendered(&spec.args),

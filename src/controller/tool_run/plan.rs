@@ -7,7 +7,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::{Resource, ResourceExt};
@@ -15,16 +15,14 @@ use kube::{Resource, ResourceExt};
 use super::{Settings, job, status};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::{annotation, finalizer};
-use crate::api::custody::{
-    Absence, CreateCall, Deletion, Evidence, LastStatus, OwnerState, classify, deletion_of,
-    last_status_of,
-};
+use crate::api::custody::{Absence, Evidence, LastStatus, Release, classify, last_status_of};
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
-use crate::api::phase::Phase;
-use crate::controller::agent_run::{Why, detail, is_at_work, is_held, keep_for, witness, works};
+use crate::controller::agent_run::{Trace, Why, detail, is_at_work, keep_for, never_ran, works};
 use crate::controller::driver::plan::{Next, Plan, Step};
+use crate::controller::runs::look::is_held;
+use crate::controller::runs::{Loss, is_going, may_go};
 
 /// Time between two looks at a Job of someone else, of whose end nobody tells us.
 const POLL: Duration = Duration::from_secs(5);
@@ -90,14 +88,15 @@ type RunPlan = Plan<Action, ToolRunStatus>;
 /// Decides.
 pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
     let strays = release_strays(seen);
-    let Some(run) = &seen.run else {
+    let may_go = may_go(seen.run.as_deref(), seen.namespace_terminating);
+    let Some(run) = seen.run.as_ref().filter(|_| strays.is_empty()) else {
         return Plan::steps(strays);
     };
-    if !strays.is_empty() {
-        return Plan::steps(strays);
-    }
-    if status::phase(run).is_terminal() {
-        return settle(seen, run, settings);
+    match may_go {
+        Some(Release::Recorded) => return settle(seen, run, settings),
+        // It goes with the namespace; what is still there of it must not hold that up.
+        Some(Release::NamespaceTerminating) if is_going(&**run) => return abandon(seen, run),
+        Some(Release::NamespaceTerminating | Release::OwnerGone) | None => {}
     }
     if let Sight::Ours(job) = &seen.job
         && let LastStatus::Finished { at, outcome } = last_status_of(job)
@@ -109,11 +108,11 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
         let ending = status::Ending {
             outcome,
             at,
-            detail: detail(&seen.pods),
+            detail: detail(&seen.pods, job::CONTAINER),
         };
         return store(status::finished(run, job, ending, seen.now));
     }
-    if run.meta().deletion_timestamp.is_some() {
+    if is_going(&**run) {
         if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
             return Plan::idle(Next::Wait);
         }
@@ -126,7 +125,11 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
     }
     match &seen.job {
         Sight::Ours(job) if job.meta().deletion_timestamp.is_none() => {
-            store(status::running(run, job))
+            let mut steps = vec![Step::status(status::running(run, job))];
+            // They have nothing to tell, and the Job waits for them before it says how it ended.
+            let never_ran = seen.pods.iter().filter(|pod| never_ran(pod));
+            steps.extend(never_ran.filter_map(release_pod));
+            Plan::steps(steps)
         }
         Sight::Ours(_) | Sight::Gone { .. } => mourn(seen, run),
         Sight::Absent if is_bound(run) || !seen.pods.is_empty() => mourn(seen, run),
@@ -150,53 +153,35 @@ fn is_bound(run: &ToolRun) -> bool {
 /// The Job is going or gone without having ended: its pods may still tell, or will.
 fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
     let evidence = evidence(seen, run);
-    let finding = classify(&evidence);
-    if finding.outcome.is_none() && is_at_work(&evidence) {
-        return store(status::orphaned(run, &finding, evidence.deletion.as_ref()));
+    let loss = Loss {
+        finding: classify(&evidence),
+        detail: detail(&seen.pods, job::CONTAINER),
+        deletion: evidence.deletion.clone(),
+    };
+    if loss.finding.outcome.is_none() && is_at_work(&evidence) && !seen.namespace_terminating {
+        return store(status::orphaned(run, &loss));
     }
-    store(status::missing(
-        run,
-        &finding,
-        evidence.deletion.as_ref(),
-        seen.now,
-    ))
+    store(status::missing(run, &loss, seen.now))
 }
 
 fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
-    let reference = status::job_ref(run);
     let (absence, last) = match &seen.job {
         Sight::Ours(job) => (Absence::NotFound, Some(job)),
         Sight::Gone { absence, last } => (*absence, last.as_ref()),
         Sight::Absent => (Absence::NotFound, None),
         Sight::Taken => (Absence::NameTaken, None),
     };
-    let stored = reference.and_then(|job| job.deletion.as_ref());
-    let stored = stored.and_then(|deletion| {
-        Some(Deletion {
-            at: deletion.deleted_at?,
-            finalizers: deletion.finalizers.clone().unwrap_or_default(),
-        })
-    });
-    let ttl = last.and_then(|job| job.spec.as_ref()?.ttl_seconds_after_finished);
-    Evidence {
+    let trace = Trace {
+        reference: status::job_ref(run),
         absence,
-        create: match reference.and_then(|job| job.uid.as_ref()) {
-            Some(_) => CreateCall::Accepted,
-            None => CreateCall::Unanswered,
-        },
-        last_status: last.map_or(LastStatus::Unknown, |job| last_status_of(job)),
-        ttl: ttl.map(|seconds| SignedDuration::from_secs(seconds.into())),
-        deletion: stored.or_else(|| last.and_then(|job| deletion_of(job))),
-        noticed_at: seen.now,
-        owner: match run.meta().deletion_timestamp {
-            Some(_) => OwnerState::Terminating,
-            None => OwnerState::Alive,
-        },
+        last,
+        pods: &seen.pods,
+        now: seen.now,
+        is_owner_going: is_going(run),
         namespace_terminating: seen.namespace_terminating,
-        pods: seen.pods.iter().filter_map(|pod| witness(pod)).collect(),
-        runner_report: None,
         actor: None,
-    }
+    };
+    trace.evidence()
 }
 
 /// A call without a Job: everything must be there before its name is reserved, and before the Job is made.
@@ -240,7 +225,7 @@ fn wait(
     reason: Lifecycle,
     message: &str,
 ) -> RunPlan {
-    let since = status::blocked_since(run).unwrap_or(seen.now);
+    let since = status::missing_since(run).unwrap_or(seen.now);
     let over = match settings.grace.is_zero() {
         true => None,
         false => since.checked_add(settings.grace).ok(),
@@ -269,25 +254,44 @@ fn settle(seen: &Observed, run: &Arc<ToolRun>, settings: &Settings) -> RunPlan {
         }
     }
     let has_job = matches!(seen.job, Sight::Ours(_));
-    let is_cancelled = status::phase(run) == Phase::Cancelled;
     for pod in &seen.pods {
-        if is_held(&**pod, finalizer::EVIDENCE) {
-            steps.push(Step::Do(Action::ReleasePod(Arc::clone(pod))));
-        }
+        steps.extend(release_pod(pod));
         let is_going = pod.meta().deletion_timestamp.is_some();
-        if is_cancelled && !has_job && !is_going && works(pod) {
+        if !has_job && !is_going && works(pod) {
             steps.push(Step::Do(Action::StopPod(Arc::clone(pod))));
         }
     }
-    let deleting = run.meta().deletion_timestamp.is_some();
+    let deleting = is_going(&**run);
     if deleting && is_held(&**run, finalizer::RUNTIME_CLEANUP) {
         steps.push(Step::Do(Action::LetGo));
     }
-    let is_new = status::observed(run) < run.meta().generation.unwrap_or_default();
-    if !deleting && steps.is_empty() && is_new {
-        steps.extend(status::ratified(run).map(Step::status));
+    if !deleting && steps.is_empty() && status::is_edited(&**run) {
+        steps.extend(status::ratified(&**run).map(Step::status));
     }
     Plan::steps(steps)
+}
+
+/// The namespace is being deleted, and the call with it: nothing is stored any more.
+fn abandon(seen: &Observed, run: &Arc<ToolRun>) -> RunPlan {
+    let mut steps = Vec::new();
+    if let Sight::Ours(job) = &seen.job
+        && is_held(&**job, finalizer::OUTCOME)
+    {
+        steps.push(Step::Do(Action::Release {
+            job: Arc::clone(job),
+            why: Why::NamespaceTerminating,
+        }));
+    }
+    steps.extend(seen.pods.iter().filter_map(release_pod));
+    if is_held(&**run, finalizer::RUNTIME_CLEANUP) {
+        steps.push(Step::Do(Action::LetGo));
+    }
+    Plan::steps(steps)
+}
+
+fn release_pod(pod: &Arc<Pod>) -> Option<Step<Action, ToolRunStatus>> {
+    let is_held = is_held(&**pod, finalizer::EVIDENCE);
+    is_held.then(|| Step::Do(Action::ReleasePod(Arc::clone(pod))))
 }
 
 /// Lets the Job of a call go, unless that was done.

@@ -120,6 +120,7 @@ fn what_is_added_is_optional_and_is_exactly_this() {
             "budgets status.conditions[].observedGeneration",
             "orchestrationruns spec.cancel",
             "orchestrationruns status.conditions[].observedGeneration",
+            "orchestrations spec.steps[].idempotent",
             "orchestrations status.conditions[].observedGeneration",
             "schedules spec.concurrencyPolicy",
             "schedules spec.startingDeadlineSeconds",

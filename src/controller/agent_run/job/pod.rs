@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
 use serde_json::Value;
 
-use super::{documents, scope, template};
+use super::{CONTAINER, documents, scope, template};
 use crate::api::contract::annotation;
 use crate::controller::agent_run::settings::Runner;
 use crate::controller::agent_run::work::{Prompt, Work};
@@ -43,7 +43,7 @@ pub(super) fn spec(work: &Work<'_>, runner: &Runner) -> Result<PodSpec, String> 
     let args = args.unwrap_or_default().iter();
     let secrets = work.run.spec.secrets.as_deref().unwrap_or_default().iter();
     let container = Container {
-        name: "agent-runner".to_owned(),
+        name: CONTAINER.to_owned(),
         image: Some(work.image.to_owned()),
         command: Some(vec![binary(work)]),
         args: Some(args.map(|arg| template::render(arg, &scope)).collect()),

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Resource, ResourceExt};
 
-use super::{Action, Observed, RunPlan, evidence, is_held, store};
+use super::{Action, Observed, RunPlan, is_held, pods, store};
 use crate::api::cause::{Cause, Path, Reason};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
@@ -35,10 +37,34 @@ pub(super) fn next(
     if let Some(due) = due.filter(|due| *due > seen.now) {
         return Plan::idle(Next::At(due));
     }
-    if seen.other_pods.iter().any(|pod| evidence::works(pod)) {
-        return Plan::idle(Next::Wait);
+    match seen.other_pods.iter().find(|pod| pods::works(pod)) {
+        Some(pod) => outlast(seen, run, pod, settings),
+        None => begin(seen, run, turn, settings),
     }
-    begin(seen, run, turn, settings)
+}
+
+/// A pod of an earlier try has not ended. Its node may be lost: then it never says so, and only people can tell whether it
+/// still works, so it is waited for like something that is missing.
+fn outlast(seen: &Observed, run: &AgentRun, pod: &Pod, settings: &Settings) -> RunPlan {
+    let deleted = pod.meta().deletion_timestamp.as_ref();
+    // Set to when it should be gone.
+    let overdue = deleted.and_then(|time| time.0.checked_add(POLL).ok());
+    match overdue {
+        None => Plan::idle(Next::Wait),
+        Some(overdue) if overdue > seen.now => Plan::idle(Next::At(overdue)),
+        Some(_) => {
+            let name = pod.name_any();
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            let node = node.unwrap_or("its node");
+            let message =
+                format!("pod {name} of an earlier try should have ended, and {node} says nothing");
+            let lack = Lack::Waits {
+                reason: Lifecycle::PodNotEnding,
+                message,
+            };
+            wait(seen, run, settings, &lack)
+        }
+    }
 }
 
 /// A turn without a Job: everything must be there before its name is reserved, and before the Job is made.

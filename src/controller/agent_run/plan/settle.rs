@@ -6,24 +6,23 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Resource, ResourceExt};
 
-use super::{Action, Observed, RunPlan, Sight, Why, evidence, is_held};
+use super::{Action, Observed, RunPlan, Sight, Why, is_held, pods};
 use crate::api::contract::{annotation, finalizer, label};
-use crate::api::custody::{LastStatus, PodState, last_status_of, pod_state_of};
+use crate::api::custody::{LastStatus, last_status_of};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
-use crate::api::phase::Phase;
 use crate::controller::agent_run::retention::{job_ttl, run_due};
 use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn::{self, Stage};
 use crate::controller::driver::plan::{Next, Plan, Step};
+use crate::controller::runs::is_going;
 
 type RunStep = Step<Action, AgentRunStatus>;
 
 /// A run that has ended: its outcome is stored, so everything that was held may go, and later the run itself.
 pub(super) fn settle(seen: &Observed, run: &Arc<AgentRun>, settings: &Settings) -> RunPlan {
     let mut steps = Vec::new();
-    let is_cancelled = status::phase(run) == Phase::Cancelled;
     let current = match &seen.job {
         Sight::Ours(job) => Some(job),
         Sight::Absent | Sight::Taken(_) | Sight::Gone { .. } => None,
@@ -40,11 +39,11 @@ pub(super) fn settle(seen: &Observed, run: &Arc<AgentRun>, settings: &Settings) 
         steps.extend(release_pod(pod));
         let is_going = pod.meta().deletion_timestamp.is_some();
         let has_job = jobs.iter().any(|job| is_of(pod, &job.name_any()));
-        if is_cancelled && !has_job && !is_going && evidence::works(pod) {
+        if !has_job && !is_going && pods::works(pod) {
             steps.push(Step::Do(Action::StopPod(Arc::clone(pod))));
         }
     }
-    let deleting = run.meta().deletion_timestamp.is_some();
+    let deleting = is_going(&**run);
     if deleting && is_held(&**run, finalizer::RUNTIME_CLEANUP) {
         steps.push(Step::Do(Action::LetGo));
     }
@@ -54,18 +53,35 @@ pub(super) fn settle(seen: &Observed, run: &Arc<AgentRun>, settings: &Settings) 
     match run_due(run, settings.retention) {
         Some(due) if due <= seen.now => Plan::steps(vec![Step::Do(Action::Expire)]),
         due => {
-            let about = run
-                .status
-                .as_ref()
-                .and_then(|status| status.observed_generation);
-            let is_new = about.unwrap_or_default() < run.meta().generation.unwrap_or_default();
-            let ratified = status::ratified(run).filter(|_| is_new);
+            let ratified = status::ratified(&**run).filter(|_| status::is_edited(&**run));
             Plan {
                 steps: ratified.map(Step::status).into_iter().collect(),
                 next: due.map_or(Next::Wait, Next::At),
             }
         }
     }
+}
+
+/// The namespace is being deleted, and the run with it: nothing is stored any more.
+pub(super) fn abandon(seen: &Observed, run: &AgentRun) -> RunPlan {
+    let current = match &seen.job {
+        Sight::Ours(job) => Some(job),
+        Sight::Absent | Sight::Taken(_) | Sight::Gone { .. } => None,
+    };
+    let jobs = current.into_iter().chain(&seen.other_jobs);
+    let jobs = jobs.filter(|job| is_held(&***job, finalizer::OUTCOME));
+    let jobs = jobs.map(|job| {
+        Step::Do(Action::Release {
+            job: Arc::clone(job),
+            why: Why::NamespaceTerminating,
+        })
+    });
+    let pods = seen.pods.iter().chain(&seen.other_pods);
+    let mut steps: Vec<_> = jobs.chain(pods.filter_map(release_pod)).collect();
+    if is_held(run, finalizer::RUNTIME_CLEANUP) {
+        steps.push(Step::Do(Action::LetGo));
+    }
+    Plan::steps(steps)
 }
 
 /// What earlier tries left behind: their end is stored.
@@ -87,11 +103,7 @@ pub(super) fn release_earlier(
 /// Pods that were deleted before they had a node. They have nothing to tell, and the Job waits for them to go before it
 /// says how it ended.
 pub(super) fn release_never_ran(seen: &Observed) -> impl Iterator<Item = RunStep> {
-    let never_ran = seen.pods.iter().filter(|pod| {
-        pod.meta().deletion_timestamp.is_some()
-            && pod_state_of(pod) == PodState::Active
-            && !evidence::works(pod)
-    });
+    let never_ran = seen.pods.iter().filter(|pod| pods::never_ran(pod));
     never_ran.filter_map(release_pod)
 }
 

@@ -5,8 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::condition::ConditionType;
+use crate::api::kind::Kind;
 use crate::controller::agent_run::admission::{Limits, Refusal};
 use crate::controller::agent_run::settings::{Keep, Runner};
+use crate::controller::driver::fault::{Class, Fault};
+use crate::controller::runs::holds;
+use crate::controller::runs::testing::after;
 
 const NOW: &str = "2026-01-01T12:00:00Z";
 const UID: &str = "run-uid";
@@ -246,7 +251,7 @@ fn what_is_missing_is_waited_for_and_not_for_ever() {
         ..seen(run, Sight::Absent)
     };
     let blocked = |since: &str| {
-        let condition = json!([{"type": "Blocked", "status": "True", "reason": "MissingAgent", "lastTransitionTime": since}]);
+        let condition = json!([{"type": "ReferencesResolved", "status": "False", "reason": "MissingAgent", "lastTransitionTime": since}]);
         run(
             json!({}),
             json!({}),
@@ -419,20 +424,204 @@ fn the_hash_of_the_prompt_is_kept_as_far_as_it_may_be_read() {
     )]);
 }
 
+/// The run after a status of ours was stored at this time.
+fn stored(seen: &Observed, next: &status::RunStanding, now: &str) -> Arc<AgentRun> {
+    let run = seen.run.as_deref().unwrap();
+    Arc::new(after(Kind::AgentRun, run, next, now.parse().unwrap()))
+}
+
+fn one_status(plan: &RunPlan) -> &status::RunStanding {
+    let [Step::Status(next)] = plan.steps.as_slice() else {
+        panic!("one status: {plan:?}");
+    };
+    next
+}
+
 #[test]
 fn the_grace_does_not_begin_while_a_limit_holds_a_run_back() {
-    let blocked = |reason: &str| {
-        let status = json!({"phase": "Pending", "updatedAt": "2026-01-01T11:59:00Z", "conditions": [
-            {"type": "Blocked", "status": "True", "reason": reason, "lastTransitionTime": "2026-01-01T10:00:00Z"}]});
-        let nothing = Observed {
-            found: Some(Found::default()),
-            ..seen(run(json!({}), json!({}), status), Sight::Absent)
-        };
-        plan(&nothing, &settings()).next
+    let limit = Decision::Wait(Refusal {
+        reason: Lifecycle::RateLimit,
+        message: "2 runs began within 60 s, which is the limit".to_owned(),
+        until: None,
+    });
+    let mut here = Observed {
+        now: "2026-01-01T10:00:00Z".parse().unwrap(),
+        admission: limit,
+        ..seen(new(), Sight::Absent)
     };
-    let at = |time: &str| Next::At(time.parse().unwrap());
-    assert_eq!(blocked("RateLimit"), at("2026-01-01T12:10:00Z"));
-    assert_eq!(blocked("MissingAgent"), at("2026-01-01T12:09:00Z"));
+    let held_back = plan(&here, &settings());
+    here.run = Some(stored(
+        &here,
+        one_status(&held_back),
+        "2026-01-01T10:00:00Z",
+    ));
+    here.now = now();
+    here.found = Some(Found::default());
+    let waits = plan(&here, &settings());
+    assert_eq!(
+        waits.next,
+        Next::At("2026-01-01T12:10:00Z".parse().unwrap())
+    );
+}
+
+#[test]
+fn a_fault_does_not_begin_the_grace_anew_nor_does_another_thing_that_is_missing() {
+    let mut here = Observed {
+        now: "2026-01-01T11:51:00Z".parse().unwrap(),
+        found: Some(Found::default()),
+        ..seen(new(), Sight::Absent)
+    };
+    let over = Next::At("2026-01-01T12:01:00Z".parse().unwrap());
+    let first = plan(&here, &settings());
+    assert_eq!(first.next, over);
+    here.run = Some(stored(&here, one_status(&first), "2026-01-01T11:51:00Z"));
+
+    let fault = Fault::new("list the pods", Class::Retryable, "the server is busy");
+    let troubled = status::troubled(here.run.as_deref().unwrap(), &fault).unwrap();
+    here.run = Some(stored(&here, &troubled, "2026-01-01T11:55:00Z"));
+    assert!(status::missing_since(here.run.as_deref().unwrap()).is_some());
+
+    here.now = now();
+    here.found = Some(Found {
+        provider: None,
+        ..found()
+    });
+    let other = plan(&here, &settings());
+    assert_eq!(one_status(&other).reason.as_str(), "MissingProvider");
+    assert_eq!(other.next, over);
+    here.run = Some(stored(&here, one_status(&other), NOW));
+
+    here.now = "2026-01-01T12:01:00Z".parse().unwrap();
+    let last = plan(&here, &settings());
+    assert_eq!(one_status(&last).status.phase.as_deref(), Some("Failed"));
+}
+
+#[test]
+fn the_grace_begins_anew_when_everything_was_there_meanwhile() {
+    let status = json!({"phase": "Pending", "conditions": [
+        {"type": "ReferencesResolved", "status": "False", "reason": "MissingAgent", "lastTransitionTime": "2026-01-01T11:51:00Z"}]});
+    let here = seen(run(json!({}), json!({}), status), Sight::Absent);
+    let begun = plan(&here, &settings());
+    let Some(Step::Status(next)) = begun.steps.last() else {
+        panic!("a status: {begun:?}");
+    };
+    assert_eq!(status::missing_since(&*stored(&here, next, NOW)), None);
+}
+
+#[test]
+fn an_end_takes_back_what_was_warned_of() {
+    let warned = |mut status: Value| {
+        status["conditions"] =
+            json!([{"type": "Warning", "status": "True", "reason": "Forbidden"}]);
+        status
+    };
+    let cancelled = run(json!({}), json!({"cancel": true}), warned(bound()));
+    let lost = run(json!({}), json!({}), warned(bound()));
+    let wrong = run(
+        json!({}),
+        json!({"secrets": [""]}),
+        warned(json!({"phase": "Pending"})),
+    );
+    for (row, here) in [
+        ("cancelled", seen(cancelled, active())),
+        ("missing", seen(lost, gone(None))),
+        ("refused", seen(wrong, Sight::Absent)),
+    ] {
+        let ended = plan(&here, &settings());
+        let run = stored(&here, one_status(&ended), NOW);
+        assert!(status::phase(&*run).is_terminal(), "{row}");
+        assert!(!holds(&*run, ConditionType::Warning), "{row}");
+    }
+}
+
+#[test]
+fn an_outcome_that_was_found_later_keeps_its_time() {
+    let ended = json!({"phase": "Succeeded", "containerStatuses": [{"name": "agent-runner", "image": "", "imageID": "",
+        "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T11:30:00Z"}}}]});
+    let last = a_job(json!({}), condition("Complete", "x"));
+    for (row, job, pods, expected) in [
+        (
+            "its last state",
+            gone(Some(last)),
+            vec![],
+            "2026-01-01T11:58:00Z",
+        ),
+        (
+            "its pod",
+            gone(None),
+            vec![pod(json!({}), ended)],
+            "2026-01-01T11:30:00Z",
+        ),
+        ("nobody", gone(None), vec![], NOW),
+    ] {
+        let here = Observed {
+            pods,
+            ..seen(running(), job)
+        };
+        let told = plan(&here, &settings());
+        let at = one_status(&told).status.finished_at;
+        assert_eq!(at, Some(expected.parse().unwrap()), "{row}");
+    }
+}
+
+#[test]
+fn nothing_holds_up_a_namespace_that_is_being_deleted() {
+    let going = || run(json!({"deletionTimestamp": NOW}), json!({}), bound());
+    let pods = || vec![pod(json!({}), json!({"phase": "Running"}))];
+    let terminating = |seen: Observed| Observed {
+        namespace_terminating: true,
+        pods: pods(),
+        ..seen
+    };
+    let complete = || job(json!({}), condition("Complete", "Completed"));
+    check(vec![
+        (
+            "the run is going as well: nothing is stored any more",
+            terminating(seen(going(), active())),
+            &[
+                "release r-job NamespaceTerminating",
+                "release r-job-x",
+                "let go",
+            ],
+        ),
+        (
+            "even if the Job has ended",
+            terminating(seen(going(), complete())),
+            &[
+                "release r-job NamespaceTerminating",
+                "release r-job-x",
+                "let go",
+            ],
+        ),
+        (
+            "the run is not going yet, but its Job is: its pod is not waited for",
+            terminating(seen(
+                running(),
+                job(json!({"deletionTimestamp": NOW}), json!([])),
+            )),
+            &[
+                "Failed NamespaceTerminating: the outcome is lost: The whole namespace is being deleted (NamespaceTerminating) [NamespaceTerminating]",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn a_job_that_the_api_server_refuses_was_never_made() {
+    let fault = Fault::new("make the Job", Class::Spec, "spec.template is wrong");
+    let refused = status::not_submitted(&run(json!({}), json!({}), reserved()), &fault, now());
+    let events: Vec<_> = refused
+        .notices
+        .iter()
+        .map(|said| said.reason.as_str())
+        .collect();
+    assert_eq!(events, ["SubmitFailed", "JobNeverCreated"]);
+    assert_eq!(refused.reason.as_str(), "SubmitFailed");
+    let missing = refused.status.job_ref.and_then(|job| job.missing).unwrap();
+    assert_eq!(
+        serde_json::to_value(missing).unwrap(),
+        json!({"class": "JobNeverCreated", "certainty": "certain", "recovered": "none", "noticedAt": NOW})
+    );
 }
 
 #[test]
@@ -566,6 +755,14 @@ fn a_stop_is_recorded_before_anything_is_touched() {
             Observed {
                 pods: vec![pod(json!({"finalizers": []}), json!({"phase": "Running"}))],
                 ..seen(cancel(ended("Cancelled")), Sight::Absent)
+            },
+            &["stop r-job-x"],
+        ),
+        (
+            "a pod that lost its Job, of a run that failed for another reason",
+            Observed {
+                pods: vec![pod(json!({"finalizers": []}), json!({"phase": "Running"}))],
+                ..seen(run(json!({}), json!({}), ended("Failed")), Sight::Absent)
             },
             &["stop r-job-x"],
         ),

@@ -2,19 +2,18 @@
 
 use jiff::Timestamp;
 
+use super::missing::lost;
 use super::warning::CHANGED;
-use super::{RunStanding, condition, phase, standing, steps};
+use super::{RunStanding, steps};
 use crate::api::cause::{self, Cause};
-use crate::api::condition::{
-    Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
-};
-use crate::api::custody::{Class, Outcome};
+use crate::api::condition::{ConditionType, Lifecycle, Reason};
 use crate::api::kinds::AgentRun;
-use crate::api::kinds::agents::agent_run::RuntimeType;
 use crate::api::phase::Phase;
+use crate::controller::agent_run::plan::evidence::never_made;
+use crate::controller::agent_run::turn::{self, Stage};
 use crate::controller::agent_run::work::Lack;
 use crate::controller::driver::fault::Fault;
-use crate::controller::driver::plan::Fact;
+use crate::controller::runs::{self, Loss};
 use crate::events;
 
 /// Waiting is over, or never made sense.
@@ -37,9 +36,8 @@ pub(in crate::controller::agent_run) fn unfit(
     };
     let mut next = ended(run, Phase::Failed, reason, message, now);
     next.status.contract = contract.or(next.status.contract);
-    let message = next.message.clone();
     next.observe(ConditionType::InvalidSpec, reason)
-        .tell(events::Reason::InvalidSpec, message)
+        .say(events::Reason::InvalidSpec)
 }
 
 /// The spec breaks rules.
@@ -48,17 +46,10 @@ pub(in crate::controller::agent_run) fn refused(
     causes: &[Cause],
     now: Timestamp,
 ) -> Option<RunStanding> {
-    let first = causes.first()?;
-    let told: Vec<_> = causes
-        .iter()
-        .map(|cause| format!("{}: {}", cause.field, cause.message))
-        .collect();
-    let next = ended(run, Phase::Failed, first.reason, told.join("; "), now);
-    let message = next.message.clone();
-    Some(
-        next.observe(ConditionType::InvalidSpec, first.reason)
-            .tell(events::Reason::InvalidSpec, message),
-    )
+    let (reason, message) = runs::told(causes)?;
+    let next = ended(run, Phase::Failed, reason, message, now);
+    let next = next.observe(ConditionType::InvalidSpec, reason);
+    Some(next.say(events::Reason::InvalidSpec))
 }
 
 /// The spec was changed after the run had begun.
@@ -92,15 +83,14 @@ pub(in crate::controller::agent_run) fn not_submitted(
     fault: &Fault,
     now: Timestamp,
 ) -> RunStanding {
-    let message = fault.sentence();
-    ended(
-        run,
-        Phase::Failed,
-        Lifecycle::SubmitFailed,
-        message.clone(),
-        now,
-    )
-    .tell(events::Reason::SubmitFailed, message)
+    let reason = Lifecycle::SubmitFailed;
+    let next = ended(run, Phase::Failed, reason, fault.sentence(), now);
+    let loss = Loss::of(never_made(now));
+    let next = next.say(events::Reason::SubmitFailed);
+    match turn::stage(run) {
+        Stage::Under(turn) => lost(next, turn, &loss, now),
+        Stage::Before { .. } | Stage::Over => next,
+    }
 }
 
 /// The run was stopped because someone asked for it.
@@ -113,18 +103,7 @@ pub(in crate::controller::agent_run) fn cancelled(
         .tell(events::Reason::Cancelled, message)
 }
 
-pub(super) fn ends(outcome: Outcome) -> (Phase, events::Reason) {
-    match outcome {
-        Outcome::Succeeded => (Phase::Succeeded, events::Reason::Succeeded),
-        Outcome::Failed => (Phase::Failed, events::Reason::Failed),
-    }
-}
-
-pub(in crate::controller) fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
-}
-
-/// A run that has ended, at this time.
+/// A run that has ended, at this time, and what was under way with it.
 pub(super) fn ended(
     run: &AgentRun,
     phase: Phase,
@@ -132,57 +111,7 @@ pub(super) fn ended(
     message: impl Into<String>,
     at: Timestamp,
 ) -> RunStanding {
-    let mut next = standing(run, phase, reason, message);
-    next.status.finished_at = Some(whole_seconds(at));
+    let mut next = runs::ended(run, phase, reason, message, at);
     steps::close(&mut next.status, phase, at);
-    let started = next.status.started_at;
-    next.facts.push(Fact::RunEnded {
-        phase,
-        runtime: runtime(run),
-        seconds: started.map(|started| at.duration_since(started).as_secs_f64().max(0.0)),
-    });
     next
-}
-
-/// The word for the runtime of a run.
-fn runtime(run: &AgentRun) -> &'static str {
-    match run.spec.runtime.type_ {
-        RuntimeType::Workflow => "workflow",
-        RuntimeType::Job => "job",
-        RuntimeType::Temporal => "temporal",
-        RuntimeType::Custom => "custom",
-    }
-}
-
-/// A run that stands as it stood, about its newest spec.
-pub(in crate::controller::agent_run) fn ratified(run: &AgentRun) -> Option<RunStanding> {
-    let outcome = condition(run, ConditionType::Succeeded)?;
-    let reason = outcome.reason.as_deref().and_then(read_reason)?;
-    let message = outcome.message.clone().unwrap_or_default();
-    let mut next = standing(run, phase(run), reason, message);
-    let holds = |condition: &&Condition| condition.status == "True";
-    let conditions = run.status.as_ref()?.conditions.iter().flatten();
-    next.observed = conditions
-        .filter(holds)
-        .filter_map(|condition| {
-            let type_ = ConditionType::parse(&condition.type_)?;
-            let reason = condition.reason.as_deref().and_then(read_reason)?;
-            let message = condition.message.clone().unwrap_or_default();
-            let kept = [
-                ConditionType::InvalidSpec,
-                ConditionType::Accepted,
-                ConditionType::JobMissing,
-            ];
-            kept.contains(&type_)
-                .then(|| Observation::new(type_, ConditionStatus::True, reason, message))
-        })
-        .collect();
-    Some(next)
-}
-
-pub(in crate::controller) fn read_reason(word: &str) -> Option<Reason> {
-    let lifecycle = Lifecycle::parse(word).map(Reason::from);
-    lifecycle
-        .or_else(|| cause::Reason::parse(word).map(Reason::from))
-        .or_else(|| Class::parse(word).map(Reason::from))
 }

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 
-use super::end::whole_seconds;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::{AgentRunStatus, WorkflowStatus, WorkflowStepStatus};
 use crate::api::kinds::shared::JobRef;
 use crate::api::phase::{Phase, StepPhase};
 use crate::api::sanitise::{Secrets, sanitise};
 use crate::controller::agent_run::turn::{self, Try, Turn};
+use crate::controller::runs::whole_seconds;
 
 /// Where the status names the Job of a turn.
 pub(super) fn reference(status: &mut AgentRunStatus, turn: Turn) -> Option<&mut JobRef> {
@@ -17,16 +17,6 @@ pub(super) fn reference(status: &mut AgentRunStatus, turn: Turn) -> Option<&mut 
         Turn::Whole => Some(status.job_ref.get_or_insert_default()),
         Turn::Step(this) => entry(status, this.index)?.job_ref.as_mut(),
     }
-}
-
-/// The Job that the status named last.
-pub(super) fn latest(status: &AgentRunStatus) -> Option<&JobRef> {
-    let steps = status
-        .workflow
-        .as_ref()
-        .and_then(|workflow| workflow.steps.as_ref());
-    let last = steps.and_then(|steps| steps.iter().rev().find_map(|step| step.job_ref.as_ref()));
-    status.job_ref.as_ref().or(last)
 }
 
 fn entry(status: &mut AgentRunStatus, index: usize) -> Option<&mut WorkflowStepStatus> {

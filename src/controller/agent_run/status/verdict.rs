@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 
-use super::end::{ended, ends};
-use super::{RunStanding, phase, standing, steps, without_warning};
+use super::end::ended;
+use super::{RunStanding, phase, standing, steps};
 use crate::api::condition::{Lifecycle, Reason};
 use crate::api::custody::Outcome;
 use crate::api::kinds::AgentRun;
@@ -14,6 +14,7 @@ use crate::api::kinds::agents::agent_run::WorkflowStep;
 use crate::api::phase::Phase;
 use crate::controller::agent_run::turn::{self, Try, Turn};
 use crate::controller::driver::plan::Fact;
+use crate::controller::runs::ends;
 use crate::events;
 
 /// How a turn ended.
@@ -62,7 +63,7 @@ pub(in crate::controller::agent_run) fn finished(
     next.facts.push(Fact::OutcomeStored {
         seconds: now.duration_since(at).as_secs_f64().max(0.0),
     });
-    without_warning(run, next)
+    next
 }
 
 /// Why a Job failed, from its condition and what its pod said.

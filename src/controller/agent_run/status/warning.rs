@@ -48,7 +48,7 @@ pub(in crate::controller::agent_run) fn is_changed(run: &AgentRun) -> bool {
     stored.is_some_and(|stored| *stored != spec_hash(&run.spec))
 }
 
-/// Warns, once, or takes back a warning of an earlier pass.
+/// Warns, and tells it once.
 pub(super) fn warn(run: &AgentRun, mut next: RunStanding, warning: Option<Warning>) -> RunStanding {
     let Some(Warning {
         reason,
@@ -56,7 +56,7 @@ pub(super) fn warn(run: &AgentRun, mut next: RunStanding, warning: Option<Warnin
         note,
     }) = warning
     else {
-        return without_warning(run, next);
+        return next;
     };
     if !has_warning(run, reason) {
         next = next.tell(event, note.clone());
@@ -67,19 +67,6 @@ pub(super) fn warn(run: &AgentRun, mut next: RunStanding, warning: Option<Warnin
         reason,
         note,
     ));
-    next
-}
-
-/// Takes back a warning of an earlier pass.
-pub(super) fn without_warning(run: &AgentRun, mut next: RunStanding) -> RunStanding {
-    if holds(run, ConditionType::Warning) {
-        next.observed.push(Observation::new(
-            ConditionType::Warning,
-            ConditionStatus::False,
-            Lifecycle::None,
-            "",
-        ));
-    }
     next
 }
 

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::phase::Phase;
+use crate::controller::driver::fault::{Class, Fault};
+use crate::controller::runs::testing::after;
 
 const NOW: &str = "2026-01-01T00:01:00Z";
 const GRACE: Duration = Duration::from_secs(60);
@@ -216,13 +218,126 @@ fn a_run_waits_for_its_orchestration_but_not_for_ever() {
     let over: Timestamp = "2026-01-01T00:02:00Z".parse().unwrap();
     assert_eq!(first.next, Next::At(over));
     let blocked = json!({"status": {"phase": "Pending", "conditions": [
-        {"type": "Blocked", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"type": "ReferencesResolved", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
     ]}});
     waits.run = Some(Arc::new(run(&[], &blocked)));
     assert_eq!(
         words(&plan(&waits, GRACE)),
         "Failed MissingOrchestration []"
     );
+}
+
+#[test]
+fn a_run_that_cannot_go_on_leaves_nothing_at_work() {
+    let works = [
+        ("build", "AgentRun", "Running"),
+        ("check", "ToolRun", "Retrying"),
+        ("gate", "ApprovalGate", "Pending"),
+    ];
+    let since = json!({"status": {"conditions": [
+        {"type": "ReferencesResolved", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+    ]}});
+    let mut gone = seen(run(&works, &since), nothing());
+    gone.orchestration = None;
+    assert_eq!(
+        words(&plan(&gone, GRACE)),
+        "Failed MissingOrchestration [Cancelled Cancelled Skipped]",
+        "its orchestration was deleted"
+    );
+    let mut circle = (*orchestration()).clone();
+    circle.spec.steps[2].depends_on = Some(vec!["end".to_owned()]);
+    let mut wrong = seen(run(&works, &json!({})), nothing());
+    wrong.orchestration = Some(Arc::new(circle));
+    assert_eq!(
+        words(&plan(&wrong, GRACE)),
+        "Failed DependencyCycle [Cancelled Cancelled Skipped]",
+        "its orchestration was changed"
+    );
+}
+
+#[test]
+fn a_step_that_is_taken_out_while_it_works_is_stopped_and_its_record_stays() {
+    let statuses = [
+        ("end", "Checkpoint", "Pending"),
+        ("gate", "ApprovalGate", "Running"),
+        ("build", "AgentRun", "Running"),
+        ("check", "ToolRun", "Succeeded"),
+    ];
+    let mut shorter = (*orchestration()).clone();
+    shorter.spec.steps.remove(2);
+    shorter.spec.steps[1].depends_on = Some(vec!["check".to_owned()]);
+    let sights = vec![Sight::Nothing, Sight::Open, Sight::Nothing];
+    let mut cut = seen(run(&statuses, &json!({})), sights);
+    cut.orchestration = Some(Arc::new(shorter));
+    let plan = plan(&cut, GRACE);
+    assert_eq!(
+        words(&plan),
+        "Succeeded Completed [Succeeded Succeeded Succeeded Cancelled]"
+    );
+    let [Step::Status(next)] = plan.steps.as_slice() else {
+        panic!("a status");
+    };
+    let dropped = next
+        .status
+        .step_statuses
+        .as_ref()
+        .and_then(|all| all.last());
+    let dropped = dropped.unwrap();
+    assert!(dropped.name == "build" && dropped.resource_ref.is_some());
+    let mut back = run(&[], &json!({}));
+    back.status.as_mut().unwrap().step_statuses = next.status.step_statuses.clone();
+    let anew = status::steps(&back, &orchestration().spec.steps);
+    assert_eq!(step::phase(&anew[2]), StepPhase::Pending, "it begins anew");
+}
+
+#[test]
+fn an_object_is_not_made_for_a_step_that_has_just_ended() {
+    let mut late = (*orchestration()).clone();
+    late.spec.steps[2].timeout_seconds = Some(30);
+    let mut here = seen(
+        run(
+            &[
+                ("end", "Checkpoint", "Pending"),
+                ("gate", "ApprovalGate", "Pending"),
+                ("build", "AgentRun", "Running"),
+                ("check", "ToolRun", "Running"),
+            ],
+            &json!({}),
+        ),
+        vec![Sight::Nothing, Sight::Nothing, Sight::Absent, Sight::Absent],
+    );
+    let mut run = (*here.run.unwrap()).clone();
+    let steps = run.status.as_mut().unwrap().step_statuses.as_mut().unwrap();
+    steps[2].last_transition_time = Some("2026-01-01T00:00:00Z".parse().unwrap());
+    here.run = Some(Arc::new(run));
+    here.orchestration = Some(Arc::new(late));
+    assert_eq!(
+        words(&plan(&here, GRACE)),
+        "Running Running [Skipped Skipped Failed Running], make r-check"
+    );
+}
+
+#[test]
+fn a_fault_does_not_begin_the_grace_anew() {
+    let mut waits = seen(run(&[], &json!({"status": null})), nothing());
+    waits.orchestration = None;
+    let first = plan(&waits, GRACE);
+    let [Step::Status(next)] = first.steps.as_slice() else {
+        panic!("a status");
+    };
+    let run = waits.run.as_deref().unwrap();
+    let waiting = after(Kind::OrchestrationRun, run, next, waits.now);
+    let fault = Fault::new("look it up", Class::Retryable, "the server is busy");
+    let troubled = status::troubled(&waiting, &fault).unwrap();
+    let later = "2026-01-01T00:01:30Z".parse().unwrap();
+    waits.run = Some(Arc::new(after(
+        Kind::OrchestrationRun,
+        &waiting,
+        &troubled,
+        later,
+    )));
+    waits.now = later;
+    assert_eq!(plan(&waits, GRACE).next, first.next);
 }
 
 #[test]

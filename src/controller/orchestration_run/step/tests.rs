@@ -201,6 +201,60 @@ fn a_step_follows_its_object() {
 }
 
 #[test]
+fn a_step_is_not_done_again_because_what_did_it_vanished_unless_that_does_no_harm() {
+    let ended = |phase: &str, reason: &str| {
+        let Sight::Ours(Child::Agent(run)) = ours(phase) else {
+            panic!("a run");
+        };
+        let mut run = (*run).clone();
+        let failed = json!([{"type": "Failed", "status": "True", "reason": reason}]);
+        run.status.as_mut().unwrap().conditions = serde_json::from_value(failed).unwrap();
+        Sight::Ours(Child::Agent(Arc::new(run)))
+    };
+    let lost = "Failed AgentRunMissing 1 r-0-build-1";
+    let lost_again = "Retrying AgentRunMissing 1 r-0-build-1, due 2026-01-01T00:00:01Z";
+    let failed = "Failed AgentRunFailed 1 r-0-build-1";
+    let failed_again = "Retrying AgentRunFailed 1 r-0-build-1, due 2026-01-01T00:00:01Z";
+    for (row, seen, once, again) in [
+        (
+            "its Job vanished",
+            ended("Failed", "JobDeletedWhileRunning"),
+            lost,
+            lost_again,
+        ),
+        (
+            "the Job of a step of it vanished",
+            ended("Failed", "WorkflowJobMissing"),
+            lost,
+            lost_again,
+        ),
+        ("it is gone itself", Sight::Gone, lost, lost_again),
+        (
+            "someone stopped it",
+            ours("Cancelled"),
+            failed,
+            failed_again,
+        ),
+        (
+            "it did its work and failed",
+            ended("Failed", "JobFailed"),
+            failed_again,
+            failed_again,
+        ),
+    ] {
+        let first = status(&json!({}));
+        for (idempotent, expected) in [(false, once), (true, again)] {
+            let step = json!({"retries": 1, "idempotent": idempotent});
+            assert_eq!(
+                after(1, &step, &first, &seen),
+                expected,
+                "{row}, {idempotent}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_step_that_waits_goes_on_when_what_it_waits_for_comes() {
     let gate = json!({"kind": "ApprovalGate", "timeoutSeconds": 60, "retries": 3});
     let waits = status(&json!({"kind": "ApprovalGate", "resourceRef": null}));

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::controller::agent_run::Keep;
+use crate::controller::driver::fault::{Class, Fault};
+use crate::controller::runs::testing::after;
 
 const NOW: &str = "2026-01-01T00:01:00Z";
 
@@ -73,6 +75,7 @@ fn words(plan: &RunPlan) -> String {
         Step::Do(Action::Release { why, .. }) => match why {
             Why::Stored { ttl } => format!("release for {ttl:?}"),
             Why::OwnerGone => "release a stray".to_owned(),
+            Why::NamespaceTerminating => "release with the namespace".to_owned(),
         },
         Step::Do(Action::Stop(_)) => "stop".to_owned(),
         Step::Do(Action::ReleasePod(_)) => "release a pod".to_owned(),
@@ -207,7 +210,7 @@ fn a_call_waits_for_its_tool_but_not_for_ever() {
     let over: Timestamp = "2026-01-01T00:02:00Z".parse().unwrap();
     assert_eq!(first.next, Next::At(over));
     let blocked = json!({"status": {"conditions": [
-        {"type": "Blocked", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"type": "ReferencesResolved", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
     ]}});
     waits.run = Some(Arc::new(run(&blocked)));
     assert_eq!(words(&plan(&waits, &settings())), "Failed MissingTool");
@@ -222,4 +225,85 @@ fn what_is_held_for_a_call_that_is_gone_is_released() {
     gone.run = None;
     gone.stray_jobs.push(stray);
     assert_eq!(words(&plan(&gone, &settings())), "release a stray");
+}
+
+fn pod(more: &Value) -> Arc<Pod> {
+    let mut pod = json!({
+        "metadata": {"name": "r-tool-x", "namespace": "here", "finalizers": [finalizer::EVIDENCE]},
+        "status": {"phase": "Pending"},
+    });
+    json_patch::merge(&mut pod, more);
+    Arc::new(serde_json::from_value(pod).unwrap())
+}
+
+#[test]
+fn a_pod_that_never_ran_does_not_hold_up_the_end_of_its_job() {
+    let bound = json!({"status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}}});
+    let going = json!({"metadata": {"deletionTimestamp": NOW}});
+    let mut placed = going.clone();
+    placed["spec"] = json!({"nodeName": "n", "containers": []});
+    for (row, pod, expected) in [
+        (
+            "not scheduled, and deleted at the deadline",
+            pod(&going),
+            "Running Running, release a pod",
+        ),
+        ("not scheduled yet", pod(&json!({})), "Running Running"),
+        (
+            "on a node, which will tell how it ends",
+            pod(&placed),
+            "Running Running",
+        ),
+    ] {
+        let mut here = seen(run(&bound), job(&json!({})));
+        here.pods.push(pod);
+        assert_eq!(words(&plan(&here, &settings())), expected, "{row}");
+    }
+}
+
+#[test]
+fn nothing_of_a_call_is_left_at_work_nor_held_when_it_has_ended() {
+    let failed = json!({"status": {"phase": "Failed", "observedGeneration": 1}});
+    let mut orphan = seen(run(&failed), Sight::Absent);
+    orphan
+        .pods
+        .push(pod(&json!({"status": {"phase": "Running"}})));
+    assert_eq!(
+        words(&plan(&orphan, &settings())),
+        "release a pod, stop a pod"
+    );
+
+    let going = json!({
+        "metadata": {"deletionTimestamp": NOW},
+        "status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}},
+    });
+    let mut last = seen(run(&going), job(&json!({})));
+    last.namespace_terminating = true;
+    last.pods.push(pod(&json!({})));
+    assert_eq!(
+        words(&plan(&last, &settings())),
+        "release with the namespace, release a pod, let go"
+    );
+}
+
+#[test]
+fn a_fault_does_not_begin_the_grace_anew() {
+    let mut waits = seen(run(&json!({})), Sight::Absent);
+    waits.tool = None;
+    let first = plan(&waits, &settings());
+    let [Step::Status(next)] = first.steps.as_slice() else {
+        panic!("a status");
+    };
+    let waiting = after(
+        Kind::ToolRun,
+        waits.run.as_deref().unwrap(),
+        next,
+        waits.now,
+    );
+    let fault = Fault::new("look up the Job", Class::Retryable, "the server is busy");
+    let troubled = status::troubled(&waiting, &fault).unwrap();
+    let later = "2026-01-01T00:01:30Z".parse().unwrap();
+    waits.run = Some(Arc::new(after(Kind::ToolRun, &waiting, &troubled, later)));
+    waits.now = later;
+    assert_eq!(plan(&waits, &settings()).next, first.next);
 }

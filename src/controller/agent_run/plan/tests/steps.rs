@@ -322,6 +322,49 @@ fn a_step_is_not_started_again_because_its_job_vanished_unless_that_does_no_harm
 }
 
 #[test]
+fn a_pod_on_a_node_that_says_nothing_is_told_and_not_waited_for_for_ever() {
+    let earlier = |deleted: Option<&str>, resolved: Value| {
+        let mut run = (*workflow(
+            two(),
+            "Running",
+            json!([retrying("2026-01-01T11:59:00Z"), pending("build")]),
+        ))
+        .clone();
+        run.status.as_mut().unwrap().conditions = serde_json::from_value(resolved).unwrap();
+        let metadata = json!({"deletionTimestamp": deleted, "finalizers": []});
+        let mut pod = (*step_pod(1, metadata, json!({"phase": "Running"}))).clone();
+        pod.spec = serde_json::from_value(json!({"nodeName": "n-1", "containers": []})).unwrap();
+        Observed {
+            other_pods: vec![Arc::new(pod)],
+            ..seen(Arc::new(run), Sight::Absent)
+        }
+    };
+    let since = |time: &str| json!([{"type": "ReferencesResolved", "status": "False", "reason": "PodNotEnding", "lastTransitionTime": time}]);
+    let silent = "pod r-job-x of an earlier try should have ended, and n-1 says nothing";
+    let waits = format!("Running PodNotEnding: {silent} [Blocked]");
+    let over =
+        format!("Failed PodNotEnding: {silent}, and the time to wait for it is over [InvalidSpec]");
+    check(vec![
+        ("it works", earlier(None, json!(null)), &[]),
+        (
+            "it ends",
+            earlier(Some("2026-01-01T12:00:10Z"), json!(null)),
+            &[],
+        ),
+        (
+            "it should have",
+            earlier(Some("2026-01-01T11:59:00Z"), json!(null)),
+            &[waits.as_str()],
+        ),
+        (
+            "it never does",
+            earlier(Some("2026-01-01T11:40:00Z"), since("2026-01-01T11:50:00Z")),
+            &[over.as_str()],
+        ),
+    ]);
+}
+
+#[test]
 fn a_step_goes_round_as_often_as_it_says() {
     let steps = json!([{"name": "plan", "loop": {"maxIterations": 2}}]);
     let round = |iteration: i64| {
