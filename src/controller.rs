@@ -87,6 +87,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         clock: Clock,
         metrics,
         leadership,
+        untold: driver::untold::Untold::default(),
     });
     let pace = Pace { workers, sweep };
     wiring::start(&mut program, context, groups, runs, pace);

@@ -181,6 +181,8 @@ pub mod env {
     pub const RUNNER_JOB_TTL: &str = "JANGAR_AGENT_RUNNER_JOB_TTL_SECONDS";
     /// The same for a Job that failed.
     pub const RUNNER_FAILED_JOB_TTL: &str = "AGENTS_RUNNER_FAILED_JOB_TTL_SECONDS";
+    /// Seconds before which no Job goes after its end.
+    pub const RUNNER_JOB_TTL_FLOOR: &str = "AGENTS_RUNNER_JOB_TTL_FLOOR_SECONDS";
     /// Seconds that a Job and its pods are kept at least, so that logs can be read.
     pub const RUNNER_JOB_LOG_RETENTION: &str = "AGENTS_RUNNER_JOB_LOG_RETENTION_SECONDS";
     /// Seconds that the runner keeps its log.
@@ -239,6 +241,10 @@ pub mod env {
     pub const IDEMPOTENCY_RETENTION_DAYS: &str = "JANGAR_AGENTRUN_IDEMPOTENCY_RETENTION_DAYS";
     /// Whether a run fails whose spec is changed after it has begun.
     pub const IMMUTABILITY_ENFORCED: &str = "JANGAR_AGENTRUN_IMMUTABILITY_ENFORCED";
+    /// Artifacts that a run keeps.
+    pub const ARTIFACTS_MAX: &str = "JANGAR_AGENTRUN_ARTIFACTS_MAX";
+    /// Whether a run fails whose artifacts break the limits.
+    pub const ARTIFACTS_STRICT: &str = "JANGAR_AGENTRUN_ARTIFACTS_STRICT";
     /// Seconds that a run waits for something that it refers to.
     pub const REFERENCE_GRACE: &str = "AGENTS_REFERENCE_GRACE_SECONDS";
     /// Objects of one kind that are worked on at a time.

@@ -6,6 +6,7 @@
 
 mod admission;
 mod apply;
+mod artifacts;
 mod gather;
 mod graves;
 mod job;
@@ -30,6 +31,7 @@ use super::driver::fault::{Class, Fault};
 use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
+use super::runs::documents::Conflicts;
 use super::shelves::Shelves;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
@@ -55,6 +57,7 @@ pub(super) struct AgentRuns {
     shelves: Arc<Shelves>,
     settings: Settings,
     graves: Graves,
+    conflicts: Conflicts,
     ledger: Ledger,
     /// Where runs are woken that wait in line.
     work: OnceLock<Work>,
@@ -67,6 +70,7 @@ impl AgentRuns {
             shelves,
             settings,
             graves: Graves::default(),
+            conflicts: Conflicts::default(),
             ledger: Ledger::default(),
             work: OnceLock::new(),
         }

@@ -7,6 +7,7 @@ pub(super) mod fault;
 pub(super) mod plan;
 pub(super) mod queue;
 mod status;
+pub(super) mod untold;
 mod work;
 
 use std::future::Future;
@@ -101,6 +102,9 @@ async fn reconcile<R: Reconciler>(
     for _ in 0..PASSES {
         let now = context.clock.now();
         let observed = reconciler.gather(key, now).await?;
+        if let Some(object) = R::object(&observed) {
+            catch_up::<R>(context, key, object);
+        }
         let plan = reconciler.plan(&observed);
         let mut moved = false;
         for step in &plan.steps {
@@ -135,8 +139,20 @@ async fn store<R: Reconciler>(
     let Advance::Write(next) = next else {
         return Ok(false);
     };
+    let stamp = next["updatedAt"].clone();
     let mut written = match context.write_status(object, next).await {
         Ok(written) => written,
+        Err(fault) if fault.class == Class::Retryable && !fault.is_not_found() => {
+            context.untold.note(untold::Write {
+                kind: R::KIND,
+                key: Key::of(object),
+                over: object.meta().resource_version.clone(),
+                stamp,
+                notices: standing.notices.clone(),
+                facts: standing.facts.clone(),
+            });
+            return Err(fault);
+        }
         Err(fault) if fault.is_not_found() => {
             // It went meanwhile, so there is nothing to say about it any more.
             reconciler.shelf().unlearn(&Key::of(object));
@@ -150,6 +166,22 @@ async fn store<R: Reconciler>(
     context.tell(object, &standing.notices);
     context.metrics.count(&standing.facts);
     Ok(true)
+}
+
+/// Tells and counts what a write without an answer has stored after all.
+fn catch_up<R: Reconciler>(context: &Context, key: &Key, object: &R::Object) {
+    if !context.untold.has(R::KIND, key) {
+        return;
+    }
+    let status = serde_json::to_value(R::status(object)).unwrap_or_default();
+    let version = object.meta().resource_version.as_deref();
+    let done = context
+        .untold
+        .take(R::KIND, key, version, &status["updatedAt"]);
+    if let Some(write) = done {
+        context.tell(object, &write.notices);
+        context.metrics.count(&write.facts);
+    }
 }
 
 /// One reconcile as the workers run it: bounded in time, its fault shown on the object.

@@ -1,7 +1,8 @@
 //! What the three kinds of runs have in common: AgentRun, ToolRun and OrchestrationRun are described in the same words.
 //!
-//! Pure, but for [`look`], which reads what more than one of them needs. [`loss`] is about a Job that is gone.
+//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone.
 
+pub(super) mod documents;
 pub(super) mod look;
 mod loss;
 #[cfg(test)]

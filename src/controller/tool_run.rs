@@ -22,6 +22,7 @@ use super::driver::fault::{Class, Fault};
 use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
+use super::runs::documents::Conflicts;
 use super::shelves::Shelves;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
@@ -34,6 +35,7 @@ pub(super) struct ToolRuns {
     shelves: Arc<Shelves>,
     settings: Settings,
     graves: Graves,
+    conflicts: Conflicts,
 }
 
 /// What operators can set about runs, as far as calls of tools have to do with it.
@@ -52,6 +54,7 @@ impl ToolRuns {
             shelves,
             settings,
             graves: Graves::default(),
+            conflicts: Conflicts::default(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 mod plan;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
@@ -20,17 +21,42 @@ use super::stand::failed;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
 use crate::api::kinds::{Workspace, WorkspaceStatus};
-use plan::{Action, Observed, Sight};
+use plan::{Action, Observed, Refusal, Sight};
 
 /// The reconciler of workspaces.
 pub(super) struct Workspaces {
     context: Arc<Context>,
     shelves: Arc<Shelves>,
+    /// Claims that were not allowed to grow.
+    refusals: Mutex<VecDeque<Refusal>>,
 }
+
+/// Refusals that are remembered; the oldest is forgotten first.
+const KEPT: usize = 1024;
 
 impl Workspaces {
     pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>) -> Self {
-        Self { context, shelves }
+        Self {
+            context,
+            shelves,
+            refusals: Mutex::default(),
+        }
+    }
+
+    /// Remembers that a claim may not grow, so that it is not asked for again and again.
+    fn note(&self, refusal: Refusal) {
+        let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|known| known.claim != refusal.claim);
+        if all.len() == KEPT {
+            all.pop_front();
+        }
+        all.push_back(refusal);
+    }
+
+    fn refusal(&self, claim: &PersistentVolumeClaim) -> Option<Refusal> {
+        let all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().find(|known| known.claim == claim.uid());
+        found.cloned()
     }
 
     /// What there is under the name of the claim. Only claims of ours are followed, so what is not known is asked for.
@@ -94,10 +120,15 @@ impl Reconciler for Workspaces {
             }
             Some(_) | None => Sight::Absent,
         };
+        let refusal = match &claim {
+            Sight::Ours(claim) => self.refusal(claim),
+            Sight::Absent | Sight::Taken => None,
+        };
         Ok(Observed {
             now,
             workspace,
             claim,
+            refusal,
         })
     }
 
@@ -117,10 +148,18 @@ impl Reconciler for Workspaces {
             Action::Grow { claim, size } => {
                 let path = "/spec/resources/requests/storage";
                 let grow = json!({"op": "add", "path": path, "value": size});
-                let grown = context
-                    .change("grow the claim", &**claim, vec![grow])
-                    .await?;
-                self.learn(grown);
+                match context.change("grow the claim", &**claim, vec![grow]).await {
+                    Ok(grown) => self.learn(grown),
+                    Err(fault) if matches!(fault.class, Class::Forbidden | Class::Spec) => {
+                        self.note(Refusal {
+                            claim: claim.uid(),
+                            size: size.clone(),
+                            why: fault.sentence(),
+                            at: context.clock.now(),
+                        });
+                    }
+                    Err(fault) => return Err(fault),
+                }
             }
             Action::Remove(claim) => {
                 context.delete("remove the claim", &**claim).await?;

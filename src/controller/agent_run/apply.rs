@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -27,7 +26,15 @@ impl AgentRuns {
         let context = &self.context;
         let shelves = &self.shelves;
         match action {
-            Action::MakeConfigMap(config_map) => self.make_config_map(config_map).await,
+            Action::MakeConfigMap(document) => match &seen.run {
+                Some(run) => {
+                    let made = self
+                        .conflicts
+                        .make(context, MAKE_CONFIG_MAP, &**run, document);
+                    made.await
+                }
+                None => Ok(false),
+            },
             Action::MakeJob(job) => self.make_job(seen, job).await,
             Action::Release { job, why } => {
                 let changes = release(job, *why, context.clock.now());
@@ -101,15 +108,6 @@ impl AgentRuns {
             | Action::StopPod(_) => return Ok(false),
         }
         Ok(true)
-    }
-
-    /// One that is there already was made by an earlier try: the same work gives the same content.
-    async fn make_config_map(&self, config_map: &ConfigMap) -> Result<bool, Fault> {
-        match self.context.create(MAKE_CONFIG_MAP, config_map).await {
-            Ok(_) => Ok(true),
-            Err(fault) if fault.class == Class::Conflict => Ok(false),
-            Err(fault) => Err(fault),
-        }
     }
 
     /// One that is there already is taken over by the next pass if it is ours, and is a conflict of names if not.

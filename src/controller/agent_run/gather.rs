@@ -47,6 +47,7 @@ impl AgentRuns {
             other_jobs: Vec::new(),
             other_pods: Vec::new(),
             admission: Decision::Admit,
+            in_the_way: None,
             found: None,
             namespace_terminating: false,
             stray_jobs: held(other_jobs, finalizer::OUTCOME),
@@ -70,6 +71,7 @@ impl AgentRuns {
             }
             if matches!(seen.job, Sight::Absent) && is_due(stage, now) {
                 seen.found = Some(self.find(&run).await?);
+                seen.in_the_way = self.conflicts.in_the_way(&self.context, &*run).await?;
             }
         }
         (seen.pods, seen.other_pods) = own_pods

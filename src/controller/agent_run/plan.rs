@@ -21,11 +21,11 @@ use kube::{Resource, ResourceExt};
 pub(super) use settle::is_of;
 
 use super::admission::Decision;
-use super::job;
 use super::settings::Settings;
 use super::status;
 use super::turn::{self, Stage, Turn};
 use super::work::{Found, Lack};
+use super::{artifacts, job};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
 use crate::api::custody::{Absence, LastStatus, Release, classify, last_status_of};
@@ -50,6 +50,8 @@ pub(crate) struct Observed {
     pub(super) other_pods: Vec<Arc<Pod>>,
     /// Whether it may begin, if it has not.
     pub(super) admission: Decision,
+    /// Name of a ConfigMap of someone else that stands where one of ours must be.
+    pub(super) in_the_way: Option<String>,
     /// What it refers to; looked up only when a Job is to be made.
     pub(super) found: Option<Found>,
     /// Whether the namespace is being deleted; looked up only when its Job is missing.
@@ -114,8 +116,18 @@ pub(crate) enum Why {
 
 type RunPlan = Plan<Action, AgentRunStatus>;
 
-/// Decides.
+/// Decides, and keeps what others have written into the status within bounds.
 pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
+    let mut plan = decide(seen, settings);
+    for step in &mut plan.steps {
+        if let (Step::Status(next), Some(run)) = (step, &seen.run) {
+            artifacts::limit(run, next, settings.artifacts);
+        }
+    }
+    plan
+}
+
+fn decide(seen: &Observed, settings: &Settings) -> RunPlan {
     let strays = settle::release_strays(seen);
     let may_go = may_go(seen.run.as_deref(), seen.namespace_terminating);
     let Some(run) = seen.run.as_ref().filter(|_| strays.is_empty()) else {
@@ -128,6 +140,9 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
             return settle::abandon(seen, run);
         }
         Some(Release::NamespaceTerminating | Release::OwnerGone) | None => {}
+    }
+    if let Some(why) = artifacts::breach(run, settings.artifacts) {
+        return store(status::exceeded(run, &why, seen.now));
     }
     let stage = turn::stage(run);
     if let Some(ended) = end_of_job(seen, run, stage) {

@@ -8,9 +8,7 @@ use super::settings::Keep;
 use crate::api::custody::Outcome;
 use crate::api::kinds::AgentRun;
 
-/// A Job goes no sooner, so that people and tools that watch it see its end.
-const FLOOR: Duration = Duration::from_secs(30);
-/// Nor later.
+/// A Job goes no later.
 const CEILING: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Seconds that a Job is kept after its end; none keeps it as long as its run.
@@ -35,12 +33,12 @@ pub(in crate::controller) fn keep_for(
     if ttl.is_zero() {
         return None;
     }
-    let ttl = ttl.clamp(FLOOR, CEILING).max(keep.logs);
+    let ttl = ttl.max(keep.floor).min(CEILING).max(keep.logs);
     Some(i32::try_from(ttl.as_secs()).unwrap_or(i32::MAX))
 }
 
-/// When a run that has ended goes; none if it stays.
-pub(super) fn run_due(run: &AgentRun, retention: Duration) -> Option<Timestamp> {
+/// When a run that has ended goes; none if it stays. Its Jobs and their logs go with it, so it stays as long as these must.
+pub(super) fn run_due(run: &AgentRun, retention: Duration, logs: Duration) -> Option<Timestamp> {
     let finished = run.status.as_ref()?.finished_at?;
     let own = run.spec.ttl_seconds_after_finished;
     let own = own.and_then(|seconds| u64::try_from(seconds).ok());
@@ -48,7 +46,7 @@ pub(super) fn run_due(run: &AgentRun, retention: Duration) -> Option<Timestamp> 
     if keep.is_zero() {
         return None;
     }
-    finished.checked_add(keep).ok()
+    finished.checked_add(keep.max(logs)).ok()
 }
 
 #[cfg(test)]
@@ -72,6 +70,7 @@ mod tests {
         let keep = |succeeded, failed, logs| Keep {
             succeeded: seconds(succeeded),
             failed: seconds(failed),
+            floor: seconds(30),
             logs: seconds(logs),
         };
         let usual = keep(600, 86400, 0);
@@ -145,10 +144,12 @@ mod tests {
 
     #[test]
     fn a_run_is_kept_as_it_says_else_as_the_operator_says() {
-        let due = |ttl, retention| {
-            let due = run_due(&run(json!({}), ttl), Duration::from_secs(retention));
+        let kept = |ttl, retention, logs| {
+            let seconds = Duration::from_secs;
+            let due = run_due(&run(json!({}), ttl), seconds(retention), seconds(logs));
             due.map(|due| due.to_string())
         };
+        let due = |ttl, retention| kept(ttl, retention, 0);
         let after = |seconds: i64| {
             Some(
                 Timestamp::from_second(1_767_225_600 + seconds)
@@ -161,5 +162,12 @@ mod tests {
         assert_eq!(due(Some(0), 60), None);
         assert_eq!(due(None, 0), None);
         assert_eq!(due(Some(-1), 60), after(60), "as if it said nothing");
+        assert_eq!(
+            kept(Some(2), 60, 3600),
+            after(3600),
+            "its logs are kept longer"
+        );
+        assert_eq!(kept(Some(7200), 60, 3600), after(7200));
+        assert_eq!(kept(Some(0), 60, 3600), None);
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::admission::Limits;
+use super::artifacts::Artifacts;
 use crate::api::contract::env;
 use crate::api::policy::Defaults;
 use crate::api::schema::FreeObject;
@@ -21,6 +22,8 @@ pub(crate) struct Settings {
     pub(crate) immutable: bool,
     /// How long Jobs are kept.
     pub(crate) keep: Keep,
+    /// What runs may leave behind.
+    pub(crate) artifacts: Artifacts,
     /// What pods get.
     pub(crate) runner: Runner,
     /// How many runs there may be.
@@ -34,6 +37,8 @@ pub(crate) struct Keep {
     pub(crate) succeeded: Duration,
     /// One that failed.
     pub(crate) failed: Duration,
+    /// No Job goes sooner, so that people and tools that watch it see its end.
+    pub(crate) floor: Duration,
     /// At least so long, so that logs can be read.
     pub(crate) logs: Duration,
 }
@@ -89,6 +94,7 @@ impl config::Settings for Settings {
             .or("true"),
         );
         let keep = Keep::read(reader);
+        let artifacts = Artifacts::read(reader);
         let runner = Runner::read(reader);
         let limits = Limits::read(reader);
         Ok(Self {
@@ -96,6 +102,7 @@ impl config::Settings for Settings {
             retention: retention?,
             immutable: immutable?,
             keep: keep?,
+            artifacts: artifacts?,
             runner: runner?,
             limits: limits?,
         })
@@ -107,7 +114,7 @@ impl config::Settings for Keep {
         let succeeded = reader.value(
             Setting::<Duration>::new(
                 env::RUNNER_JOB_TTL,
-                "How long a Job is kept once its outcome is stored, at least 30s and at most a week; 0 keeps it as long as its run",
+                "How long a Job is kept once its outcome is stored, at most a week; 0 keeps it as long as its run",
             )
             .or("600"),
         );
@@ -115,6 +122,14 @@ impl config::Settings for Keep {
             env::RUNNER_FAILED_JOB_TTL,
             "The same for a Job that failed; as for one that succeeded if not set",
         ));
+        let floor = reader.value(
+            Setting::<Duration>::new(
+                env::RUNNER_JOB_TTL_FLOOR,
+                "No Job goes sooner after its end, whatever its run says, so that those who watch it see its end; 0 asks for nothing",
+            )
+            .or("30")
+            .within("0s", "168h"),
+        );
         let logs = reader.value(
             Setting::<Duration>::new(
                 env::RUNNER_JOB_LOG_RETENTION,
@@ -126,7 +141,31 @@ impl config::Settings for Keep {
         Ok(Self {
             succeeded,
             failed: failed?.unwrap_or(succeeded),
+            floor: floor?,
             logs: logs?,
+        })
+    }
+}
+
+impl config::Settings for Artifacts {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let max = reader.value(
+            Setting::<usize>::new(
+                env::ARTIFACTS_MAX,
+                "How many artifacts a run keeps in its status, the last ones; never more than 50",
+            )
+            .or("50"),
+        );
+        let strict = reader.value(
+            Setting::new(
+                env::ARTIFACTS_STRICT,
+                "A run fails whose artifacts break the limits; else they are only cut",
+            )
+            .or("false"),
+        );
+        Ok(Self {
+            max: max?,
+            strict: strict?,
         })
     }
 }

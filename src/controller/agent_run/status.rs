@@ -10,7 +10,7 @@ mod steps;
 pub(in crate::controller) mod verdict;
 mod warning;
 
-pub(super) use end::{cancelled, changed, duplicate, not_submitted, refused, unfit};
+pub(super) use end::{cancelled, changed, duplicate, exceeded, not_submitted, refused, unfit};
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
 pub(super) use warning::{is_changed, is_troubled};

@@ -22,13 +22,14 @@ impl ToolRuns {
     pub(super) async fn carry_out(&self, seen: &Observed, action: &Action) -> Result<bool, Fault> {
         let (context, shelves) = (&self.context, &self.shelves);
         match action {
-            Action::MakeConfigMap(config_map) => {
-                // One that is there already was made by an earlier try.
-                return match context.create(MAKE_CONFIG_MAP, &**config_map).await {
-                    Ok(_) => Ok(true),
-                    Err(fault) if fault.class == Class::Conflict => Ok(false),
-                    Err(fault) => Err(fault),
+            Action::MakeConfigMap(document) => {
+                let Some(run) = &seen.run else {
+                    return Ok(false);
                 };
+                let made = self
+                    .conflicts
+                    .make(context, MAKE_CONFIG_MAP, &**run, document);
+                return made.await;
             }
             Action::MakeJob(job) => match context.create(MAKE_JOB, &**job).await {
                 Ok(made) => {

@@ -40,6 +40,7 @@ impl ToolRuns {
             now,
             tool: None,
             job: Sight::Absent,
+            in_the_way: None,
             pods: own_pods,
             namespace_terminating: false,
             stray_jobs: held(other_jobs, finalizer::OUTCOME),
@@ -54,6 +55,9 @@ impl ToolRuns {
         seen.job = self.sight(&run, &own_jobs, key).await?;
         if phase(&*run).is_terminal() {
             return Ok(seen);
+        }
+        if matches!(seen.job, Sight::Absent) {
+            seen.in_the_way = self.conflicts.in_the_way(&self.context, &*run).await?;
         }
         let is_in_doubt = is_in_doubt(&run, &seen.job);
         if is_in_doubt {

@@ -36,6 +36,8 @@ pub(in crate::controller) struct Observed {
     /// What is called, if it is there.
     pub(super) tool: Option<Arc<Tool>>,
     pub(super) job: Sight,
+    /// Name of a ConfigMap of someone else that stands where ours must be.
+    pub(super) in_the_way: Option<String>,
     /// Pods of this very call.
     pub(super) pods: Vec<Arc<Pod>>,
     /// Whether the namespace is being deleted; looked up only when its Job is missing.
@@ -190,6 +192,10 @@ fn begin(seen: &Observed, run: &Arc<ToolRun>, settings: &Settings) -> RunPlan {
     let own = faults(Kind::ToolRun, serde_json::to_value(&**run)).unwrap_or_default();
     if let Some(refused) = status::refused(run, &own, seen.now) {
         return store(refused);
+    }
+    if let Some(name) = &seen.in_the_way {
+        let message = format!("another object owns ConfigMap {name}, whose name the call needs");
+        return wait(seen, run, settings, Lifecycle::JobNameConflict, &message);
     }
     let Some(tool) = &seen.tool else {
         let message = format!("Tool {} does not exist yet", run.spec.tool_ref.name.trim());

@@ -28,6 +28,9 @@ use crate::events;
 /// Time between two looks at a claim of someone else, of whose end nobody tells us.
 const POLL: Duration = Duration::from_secs(5);
 
+/// Time until a claim is asked to grow once more that was not allowed to: someone may have changed its class.
+const AGAIN: Duration = Duration::from_secs(600);
+
 /// How a claim is used if the workspace does not say.
 const USUAL_MODE: &str = "ReadWriteOnce";
 
@@ -38,6 +41,18 @@ pub(in crate::controller) struct Observed {
     /// The workspace; none if it is gone.
     pub(super) workspace: Option<Arc<Workspace>>,
     pub(super) claim: Sight,
+    /// What became of the last try to make the claim grow, if it was refused.
+    pub(super) refusal: Option<Refusal>,
+}
+
+/// A claim was not allowed to grow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    /// Uid of the claim.
+    pub(super) claim: Option<String>,
+    pub(super) size: String,
+    pub(super) why: String,
+    pub(super) at: Timestamp,
 }
 
 /// What there is under the name of the claim.
@@ -91,22 +106,41 @@ pub(super) fn plan(seen: &Observed) -> WorkspacePlan {
     }
     match &seen.claim {
         Sight::Absent => {
-            let mut plan = say(described(workspace, None, seen.now), over);
+            let mut plan = say(described(workspace, None, None, seen.now), over);
             let make = Action::Make(Box::new(claim(workspace)));
             plan.steps.insert(0, Step::Do(make));
             plan
         }
-        Sight::Ours(claim) => {
-            let mut plan = say(described(workspace, Some(claim), seen.now), over);
-            plan.steps.extend(grow(workspace, claim).map(Step::Do));
-            plan
-        }
+        Sight::Ours(claim) => follow(seen, workspace, claim, over),
         Sight::Taken => {
             let message = format!("someone else has a claim {}", workspace.name_any());
             let reason = Lifecycle::ClaimNameConflict;
             let next = blocked(workspace, stored(workspace), reason, message, seen.now);
             say(next, seen.now.checked_add(POLL).ok())
         }
+    }
+}
+
+/// A claim that is not allowed to grow is still of use: that is a warning, and not asked for with each look.
+fn follow(
+    seen: &Observed,
+    workspace: &Workspace,
+    claim: &Arc<PersistentVolumeClaim>,
+    over: Option<Timestamp>,
+) -> WorkspacePlan {
+    let Some((grow, size)) = grow(workspace, claim) else {
+        return say(described(workspace, Some(claim), None, seen.now), over);
+    };
+    let refusal = seen.refusal.as_ref().filter(|known| known.size == size);
+    let again = refusal.and_then(|known| known.at.checked_add(AGAIN).ok());
+    match (refusal, again) {
+        (Some(refusal), Some(again)) if again > seen.now => {
+            let standing = described(workspace, Some(claim), Some(refusal), seen.now);
+            let next = over.map_or(again, |over| over.min(again));
+            say(standing, Some(next))
+        }
+        // How it stands is said when the answer is known.
+        (Some(_) | None, _) => Plan::steps(vec![Step::Do(grow)]),
     }
 }
 
@@ -139,13 +173,14 @@ fn expire(seen: &Observed, workspace: &Workspace) -> WorkspacePlan {
 fn described(
     workspace: &Workspace,
     claim: Option<&PersistentVolumeClaim>,
+    refusal: Option<&Refusal>,
     now: Timestamp,
 ) -> Standing<WorkspaceStatus> {
     let mut status = stored(workspace);
     let volume = claim.and_then(|claim| claim.spec.as_ref()?.volume_name.clone());
     status.volume_name = volume.filter(|volume| !volume.is_empty());
     let phase = claim.and_then(|claim| claim.status.as_ref()?.phase.as_deref());
-    let stand = match phase {
+    let mut stand = match phase {
         Some("Bound") => Stand::ready(status, "Ready", Lifecycle::Bound),
         Some("Lost") => {
             let message = "the claim lost its volume".to_owned();
@@ -156,19 +191,25 @@ fn described(
             Stand::unready(status, "Pending", Lifecycle::Pending, message)
         }
     };
-    standing(workspace, stand, now)
+    stand.warning = refusal.map(|refusal| (Lifecycle::Forbidden, refusal.why.clone()));
+    let next = standing(workspace, stand, now);
+    match refusal {
+        Some(refusal) => next.telling(events::Reason::Forbidden, refusal.why.clone()),
+        None => next,
+    }
 }
 
 /// Storage can become more, never less; everything else about a claim is fixed.
-fn grow(workspace: &Workspace, claim: &Arc<PersistentVolumeClaim>) -> Option<Action> {
+fn grow(workspace: &Workspace, claim: &Arc<PersistentVolumeClaim>) -> Option<(Action, String)> {
     let size = workspace.spec.size.as_deref()?.trim();
     let requests = claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?;
     let wanted: Quantity = size.parse().ok()?;
     let asked: Quantity = requests.get("storage")?.0.parse().ok()?;
-    (wanted > asked).then(|| Action::Grow {
+    let grow = Action::Grow {
         claim: Arc::clone(claim),
         size: size.to_owned(),
-    })
+    };
+    (wanted > asked).then(|| (grow, size.to_owned()))
 }
 
 /// The claim of a workspace. It goes with it.

@@ -4,7 +4,8 @@ use agents::api::contract::{finalizer, label};
 use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -209,4 +210,103 @@ async fn a_job_whose_run_is_gone_is_let_go() -> Result<()> {
     let pods = scene.here.api::<Pod>();
     wait::until_listed(&pods, "", DEADLINE, |pods: &[Pod]| pods.is_empty()).await?;
     Ok(())
+}
+
+/// The right name and the right labels, and nobody that it belongs to.
+#[tokio::test]
+async fn a_job_that_only_says_that_it_is_ours_is_not_taken_over() -> Result<()> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let controller = scene.controller().await?;
+    scene.run("pattern", json!({})).await?;
+    scene.until_phase("pattern", "Running").await?;
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    let run = scene.run("forged", json!({})).await?;
+    let reserved = json!({"status": {"phase": "Pending", "jobRef": {"name": "forged-job", "namespace": scene.here.name}}});
+    let runs = scene.here.api::<AgentRun>();
+    runs.patch_status("forged", &PatchParams::default(), &Patch::Merge(reserved))
+        .await?;
+    let jobs = scene.here.api::<Job>();
+    let uid = run.metadata.uid.context("a uid")?;
+    let mut forged = made_for(&jobs.get("pattern-job").await?, "forged", &uid)?;
+    forged.metadata.owner_references = None;
+    forged.metadata.finalizers = None;
+    jobs.create(&PostParams::default(), &forged).await?;
+    let _controller = scene.controller().await?;
+    let waits = scene
+        .until("forged", |run| condition(run, "Blocked").is_some())
+        .await?;
+    assert_eq!(
+        condition(&waits, "Blocked"),
+        holds("True", "JobNameConflict")
+    );
+    let job = waits.status.and_then(|status| status.job_ref);
+    assert_eq!(job.and_then(|job| job.uid), None);
+    jobs.delete("forged-job", &DeleteParams::background())
+        .await?;
+    scene.until_phase("forged", "Running").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_config_map_of_someone_else_is_not_read_by_a_job_of_ours() -> Result<()> {
+    let scene = Scene::with_agent(&[]).await?;
+    let config_maps = scene.here.api::<ConfigMap>();
+    let other: ConfigMap = serde_json::from_value(json!({
+        "metadata": {"name": "read-spec"}, "data": {"run.json": "{}"},
+    }))?;
+    config_maps.create(&PostParams::default(), &other).await?;
+    let _controller = scene.controller().await?;
+    scene.run("read", json!({})).await?;
+    let waits = scene
+        .until("read", |run| condition(run, "Blocked").is_some())
+        .await?;
+    assert_eq!(
+        condition(&waits, "Blocked"),
+        holds("True", "JobNameConflict")
+    );
+    let none = scene.here.api::<Job>().list(&ListParams::default()).await?;
+    assert_eq!(none.items.len(), 0);
+    config_maps
+        .delete("read-spec", &DeleteParams::background())
+        .await?;
+    scene.until_phase("read", "Running").await?;
+    let ours = config_maps.get("read-spec").await?;
+    assert!(ours.data.context("data")?["run.json"].contains("Do it."));
+    Ok(())
+}
+
+/// One run at work, one whose Job has ended without anyone having stored that.
+#[tokio::test]
+async fn a_namespace_can_be_deleted_with_what_runs_in_it() -> Result<()> {
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let controller = scene.controller().await?;
+    for name in ["works", "ended"] {
+        scene.run(name, json!({})).await?;
+        scene.until_phase(name, "Running").await?;
+        scene.pod(name).await?;
+    }
+    controller.signal(Signal::SIGKILL);
+    controller.end().await;
+    scene.end_pod("ended", 0).await?;
+    let is_complete = |job: &Job| {
+        let status = job.status.as_ref();
+        status.is_some_and(|status| status.completion_time.is_some())
+    };
+    scene.until_job("ended", is_complete).await?;
+    let namespaces: Api<Namespace> = Api::all(scene.here.client.clone());
+    let name = &scene.here.name;
+    namespaces.delete(name, &DeleteParams::background()).await?;
+    let is_going = |run: &AgentRun| run.metadata.deletion_timestamp.is_some();
+    scene.until("ended", is_going).await?;
+    assert!(
+        scene
+            .here
+            .api::<Job>()
+            .get_opt("ended-job")
+            .await?
+            .is_some()
+    );
+    let _controller = scene.controller().await?;
+    wait::until_gone(&namespaces, name, DEADLINE).await
 }

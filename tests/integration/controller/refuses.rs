@@ -38,6 +38,18 @@ async fn a_job_that_the_api_server_refuses_fails_the_run_with_its_words() -> Res
     scene.run("refused", json!({ "runtime": config })).await?;
     let failed = scene.until_phase("refused", "Failed").await?;
     assert_eq!(condition(&failed, "Failed"), holds("True", "SubmitFailed"));
+    assert_eq!(
+        condition(&failed, "JobMissing"),
+        holds("True", "JobNeverCreated")
+    );
+    let job = failed
+        .status
+        .as_ref()
+        .and_then(|status| status.job_ref.clone());
+    let missing = job.and_then(|job| job.missing).unwrap_or_default();
+    assert_eq!(missing.class.as_deref(), Some("JobNeverCreated"));
+    assert_eq!(missing.certainty.as_deref(), Some("certain"));
+    scene.told(&failed, "JobNeverCreated").await?;
     Ok(())
 }
 

@@ -1,12 +1,16 @@
 //! A run from apply to its end.
 
 use agents::api::contract::annotation;
+use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
+use support::wait;
 
-use super::scene::{Scene, condition, holds};
+use super::scene::{DEADLINE, Scene, condition, holds};
 
 #[tokio::test]
 async fn a_run_succeeds_and_everything_that_it_held_is_let_go() -> Result<()> {
@@ -112,4 +116,47 @@ async fn a_run_and_its_job_go_when_their_time_is_over() -> Result<()> {
     support::wait::until_gone(&runs, "brief", super::scene::DEADLINE).await?;
     let jobs = scene.here.api::<k8s_openapi::api::batch::v1::Job>();
     support::wait::until_gone(&jobs, "brief-job", super::scene::DEADLINE).await
+}
+
+#[tokio::test]
+async fn what_a_run_leaves_behind_is_kept_within_bounds() -> Result<()> {
+    let scene = Scene::with_agent(&[("JANGAR_AGENTRUN_ARTIFACTS_MAX", "1")]).await?;
+    let _controller = scene.controller().await?;
+    scene.run("many", json!({})).await?;
+    scene.until_phase("many", "Running").await?;
+    let artifacts =
+        json!({"status": {"artifacts": [{"name": "a"}, {"name": "b", "url": "data:,x"}]}});
+    let runs = scene.here.api::<AgentRun>();
+    runs.patch_status("many", &PatchParams::default(), &Patch::Merge(artifacts))
+        .await?;
+    let limited = scene
+        .until("many", |run| condition(run, "ArtifactsLimited").is_some())
+        .await?;
+    assert_eq!(
+        condition(&limited, "ArtifactsLimited"),
+        holds("True", "Limited")
+    );
+    let kept = limited.status.and_then(|status| status.artifacts);
+    assert_eq!(serde_json::to_value(kept)?, json!([{"name": "b"}]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_whose_artifacts_break_the_limits_fails_where_that_is_wanted() -> Result<()> {
+    let strict = [
+        ("JANGAR_AGENTRUN_ARTIFACTS_MAX", "1"),
+        ("JANGAR_AGENTRUN_ARTIFACTS_STRICT", "true"),
+    ];
+    let scene = Scene::with_agent(&strict).await?;
+    let _controller = scene.controller().await?;
+    scene.run("many", json!({})).await?;
+    scene.until_phase("many", "Running").await?;
+    let artifacts = json!({"status": {"artifacts": [{"name": "a"}, {"name": "b"}]}});
+    let runs = scene.here.api::<AgentRun>();
+    runs.patch_status("many", &PatchParams::default(), &Patch::Merge(artifacts))
+        .await?;
+    let failed = scene.until_phase("many", "Failed").await?;
+    let exceeded = condition(&failed, "ArtifactsLimitExceeded");
+    assert_eq!(exceeded, holds("True", "LimitExceeded"));
+    wait::until_gone(&scene.here.api::<Job>(), "many-job", DEADLINE).await
 }

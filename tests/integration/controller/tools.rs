@@ -131,6 +131,22 @@ async fn a_job_that_is_deleted_by_someone_is_told_and_its_pod_still_counts() -> 
 }
 
 #[tokio::test]
+async fn a_call_whose_pod_was_never_scheduled_ends_at_its_deadline() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::new(&[]).await?;
+    let _controller = scene.controller().await?;
+    let mut brief = tool();
+    brief["timeoutSeconds"] = json!(1);
+    scene.make(Kind::Tool, "lint", brief).await?;
+    scene.make(Kind::ToolRun, "late", call()).await?;
+    let failed = until_phase(&scene, "late", "Failed").await?;
+    let conditions = failed["conditions"].as_array().context("conditions")?;
+    let reason = conditions.iter().find(|found| found["type"] == "Failed");
+    assert_eq!(reason.context("Failed")?["reason"], "TimedOut");
+    until_free(&scene, "late").await
+}
+
+#[tokio::test]
 async fn a_controller_that_is_killed_loses_no_outcome_of_a_call() -> Result<()> {
     support::kinds!();
     let scene = Scene::new(&[ALONE]).await?;

@@ -77,6 +77,14 @@ pub(super) fn begin(
     if let Some(refused) = status::refused(run, &faults(run), seen.now) {
         return store(refused);
     }
+    if let Some(name) = &seen.in_the_way {
+        let message = format!("another object owns ConfigMap {name}, whose name the run needs");
+        let lack = Lack::Waits {
+            reason: Lifecycle::JobNameConflict,
+            message,
+        };
+        return wait(seen, run, settings, &lack);
+    }
     let made = match prepare(seen, run, turn, settings) {
         Ok(made) => made,
         Err(lack) => return wait(seen, run, settings, &lack),

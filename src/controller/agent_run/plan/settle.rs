@@ -11,6 +11,7 @@ use crate::api::contract::{annotation, finalizer, label};
 use crate::api::custody::{LastStatus, last_status_of};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use crate::controller::agent_run::artifacts;
 use crate::controller::agent_run::retention::{job_ttl, run_due};
 use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::status;
@@ -50,10 +51,11 @@ pub(super) fn settle(seen: &Observed, run: &Arc<AgentRun>, settings: &Settings) 
     if deleting || !steps.is_empty() {
         return Plan::steps(steps);
     }
-    match run_due(run, settings.retention) {
+    match run_due(run, settings.retention, settings.keep.logs) {
         Some(due) if due <= seen.now => Plan::steps(vec![Step::Do(Action::Expire)]),
         due => {
-            let ratified = status::ratified(&**run).filter(|_| status::is_edited(&**run));
+            let is_due = status::is_edited(&**run) || artifacts::is_over(run, settings.artifacts);
+            let ratified = status::ratified(&**run).filter(|_| is_due);
             Plan {
                 steps: ratified.map(Step::status).into_iter().collect(),
                 next: due.map_or(Next::Wait, Next::At),

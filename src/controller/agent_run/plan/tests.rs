@@ -8,6 +8,7 @@ use super::*;
 use crate::api::condition::ConditionType;
 use crate::api::kind::Kind;
 use crate::controller::agent_run::admission::{Limits, Refusal};
+use crate::controller::agent_run::artifacts::Artifacts;
 use crate::controller::agent_run::settings::{Keep, Runner};
 use crate::controller::driver::fault::{Class, Fault};
 use crate::controller::runs::holds;
@@ -29,8 +30,10 @@ fn settings() -> Settings {
         keep: Keep {
             succeeded: Duration::from_secs(600),
             failed: Duration::from_secs(7200),
+            floor: Duration::from_secs(30),
             logs: Duration::ZERO,
         },
+        artifacts: Artifacts::default(),
         runner: Runner::default(),
         limits: Limits::default(),
     }
@@ -140,6 +143,7 @@ fn seen(run: Arc<AgentRun>, job: Sight) -> Observed {
         other_jobs: Vec::new(),
         other_pods: Vec::new(),
         admission: Decision::Admit,
+        in_the_way: None,
         found: Some(found()),
         namespace_terminating: false,
         stray_jobs: Vec::new(),
@@ -967,4 +971,89 @@ fn what_belongs_to_nobody_is_let_go() {
             &["release r-job OwnerGone"],
         ),
     ]);
+}
+
+#[test]
+fn a_config_map_of_someone_else_is_waited_for_and_never_read() {
+    let here = Observed {
+        in_the_way: Some("r-spec".to_owned()),
+        ..seen(run(json!({}), json!({}), reserved()), Sight::Absent)
+    };
+    check(vec![(
+        "in the way",
+        here,
+        &[
+            "Pending JobNameConflict: another object owns ConfigMap r-spec, whose name the run needs [JobNameConflict]",
+        ],
+    )]);
+}
+
+#[test]
+fn artifacts_are_bounded_while_a_run_works_and_after_its_end() {
+    let with = |mut status: Value| {
+        status["artifacts"] = json!([{"name": "a"}, {"name": "b"}]);
+        status["conditions"] =
+            json!([{"type": "Succeeded", "status": "True", "reason": "Completed", "message": ""}]);
+        run(json!({}), json!({}), status)
+    };
+    let limited = |max, strict| Settings {
+        artifacts: Artifacts { max, strict },
+        ..settings()
+    };
+    let ended = || seen(with(ended("Succeeded")), Sight::Absent);
+    let works = || seen(with(bound()), active());
+    for (row, here, settings, phase, left, limited) in [
+        (
+            "within",
+            works(),
+            limited(2, true),
+            "Running",
+            2,
+            Some(("ArtifactsLimited", "WithinLimits")),
+        ),
+        (
+            "too many",
+            works(),
+            limited(1, false),
+            "Running",
+            1,
+            Some(("ArtifactsLimited", "TooManyArtifacts")),
+        ),
+        (
+            "too many, strict",
+            works(),
+            limited(1, true),
+            "Failed",
+            1,
+            Some(("ArtifactsLimited", "TooManyArtifacts")),
+        ),
+        (
+            "after the end, which stays",
+            ended(),
+            limited(1, true),
+            "Succeeded",
+            1,
+            Some(("ArtifactsLimited", "TooManyArtifacts")),
+        ),
+    ] {
+        let plan = plan(&here, &settings);
+        let next = one_status(&plan);
+        assert_eq!(next.status.phase.as_deref(), Some(phase), "{row}");
+        assert_eq!(
+            next.status.artifacts.as_ref().map(Vec::len),
+            Some(left),
+            "{row}"
+        );
+        let said = next
+            .observed
+            .iter()
+            .find(|said| said.type_ == ConditionType::ArtifactsLimited);
+        let said = said.map(|said| (said.type_.as_str(), said.reason.as_str()));
+        assert_eq!(said, limited, "{row}");
+    }
+    assert_eq!(
+        plan(&ended(), &limited(2, true)).steps,
+        vec![],
+        "nothing to do"
+    );
 }

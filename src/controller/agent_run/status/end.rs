@@ -59,6 +59,19 @@ pub(in crate::controller::agent_run) fn changed(run: &AgentRun, now: Timestamp) 
         .tell(events::Reason::SpecImmutableViolation, CHANGED)
 }
 
+/// What the run left behind breaks the limits, and the operator wants that to fail it.
+pub(in crate::controller::agent_run) fn exceeded(
+    run: &AgentRun,
+    why: &str,
+    now: Timestamp,
+) -> RunStanding {
+    let reason = Lifecycle::LimitExceeded;
+    let message = format!("what the run left behind breaks the limits: {why}");
+    ended(run, Phase::Failed, reason, message, now)
+        .observe(ConditionType::ArtifactsLimitExceeded, reason)
+        .say(events::Reason::Failed)
+}
+
 /// Another run has the idempotency key.
 pub(in crate::controller::agent_run) fn duplicate(
     run: &AgentRun,

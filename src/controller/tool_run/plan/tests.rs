@@ -52,6 +52,7 @@ fn seen(run: ToolRun, job: Sight) -> Observed {
         run: Some(Arc::new(run)),
         tool: Some(tool()),
         job,
+        in_the_way: None,
         pods: Vec::new(),
         namespace_terminating: false,
         stray_jobs: Vec::new(),

@@ -81,7 +81,7 @@ fn each_claim_is_followed_to_its_end() {
             &plain,
             ours("Bound", "512Mi"),
             0,
-            "Ready Bound v-1, grow to 1Gi, wait",
+            "grow to 1Gi, wait",
         ),
         (
             "larger",
@@ -138,6 +138,7 @@ fn each_claim_is_followed_to_its_end() {
             now: now + Duration::from_secs(second),
             workspace: Some(Arc::new(workspace(spec))),
             claim,
+            refusal: None,
         };
         assert_eq!(words(&plan(&seen)), expected, "{row}");
     }
@@ -161,4 +162,34 @@ fn a_claim_is_as_the_workspace_asks_and_goes_with_it() {
     let spec = plain.spec.unwrap_or_default();
     assert_eq!(spec.access_modes, Some(vec!["ReadWriteOnce".to_owned()]));
     assert_eq!(spec.storage_class_name, None);
+}
+
+#[test]
+fn a_claim_that_may_not_grow_stays_ready_with_a_warning_and_is_not_asked_again_and_again() {
+    let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let refused = |size: &str, seconds: u64| Observed {
+        now: now + Duration::from_secs(seconds),
+        workspace: Some(Arc::new(workspace(&json!({"size": "2Gi"})))),
+        claim: ours("Bound", "1Gi"),
+        refusal: Some(Refusal {
+            claim: None,
+            size: size.to_owned(),
+            why: "could not grow the claim: its class does not allow it".to_owned(),
+            at: now,
+        }),
+    };
+    let told = plan(&refused("2Gi", 1));
+    assert_eq!(words(&told), "Ready Bound v-1, 2026-01-01T00:10:00Z");
+    let [Step::Status(next)] = told.steps.as_slice() else {
+        panic!("a status");
+    };
+    let seen = |type_: &str| {
+        let mut observed = next.observed.iter();
+        let found = observed.find(|said| said.type_.as_str() == type_);
+        found.map(|said| format!("{} {}", said.status, said.reason.as_str()))
+    };
+    assert_eq!(seen("Ready").as_deref(), Some("True Bound"));
+    assert_eq!(seen("Warning").as_deref(), Some("True Forbidden"));
+    assert_eq!(words(&plan(&refused("2Gi", 600))), "grow to 2Gi, wait");
+    assert_eq!(words(&plan(&refused("3Gi", 1))), "grow to 2Gi, wait");
 }
