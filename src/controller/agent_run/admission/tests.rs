@@ -1,10 +1,39 @@
+mod histories;
+mod recount;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::index::Index;
 use super::limits::{ByScope, Repositories};
 use super::*;
+use crate::controller::cache::Key;
+
+/// An index of these runs.
+fn index(all: &[Ticket], limits: &Limits, now: Timestamp) -> Index {
+    let mut index = Index::new(limits.clone());
+    for ticket in all {
+        index.put(ticket.clone(), now);
+    }
+    index
+}
+
+/// What the index decides about a run.
+fn decide(all: &[Ticket], uid: &str, limits: &Limits, now: Timestamp) -> Decision {
+    let me = all.iter().find(|ticket| ticket.uid == uid);
+    let key = me.map(|me| me.key.clone()).unwrap_or_default();
+    let decision = index(all, limits, now).decide(&key, uid, now);
+    assert_eq!(decision, recount::decide(all, uid, limits, now));
+    decision
+}
+
+fn next(all: &[Ticket], limits: &Limits, now: Timestamp) -> Vec<Key> {
+    let next = index(all, limits, now).next(now);
+    assert_eq!(next, recount::next(all, limits, now));
+    next
+}
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -25,6 +54,7 @@ fn run(name: &str, age: i64, place: Place) -> Ticket {
         agent: "a".to_owned(),
         repository: None,
         idempotency: None,
+        blocked: None,
         place,
     }
 }
@@ -58,6 +88,7 @@ fn said(decision: &Decision) -> String {
             reason,
             message,
             until,
+            scope: _,
         }) => {
             let until = until.map_or(String::new(), |until| format!(" until {until}"));
             format!("{}: {message}{until}", reason.as_str())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controller::agent_run::admission::{Limits, Refusal};
+use crate::controller::agent_run::admission::{Limits, Refusal, Sort};
 use crate::controller::agent_run::settings::{Keep, Runner};
 
 const NOW: &str = "2026-01-01T12:00:00Z";
@@ -295,6 +295,7 @@ fn a_run_begins_when_it_may() {
     let wait = || {
         Decision::Wait(Refusal {
             reason: Lifecycle::RateLimit,
+            scope: Sort::Cluster,
             message: "2 runs began within 60 s, which is the limit".to_owned(),
             until: Some(until),
         })
