@@ -29,7 +29,10 @@ use publisher::Publisher;
 use service::Queue;
 
 /// Bytes that the system keeps for a reader who does not take them.
-const SEND_BUFFER: u32 = 64 * 1024;
+const SEND_BUFFER: u32 = 16 * 1024;
+
+/// Bytes that we keep for it; also those of the head of its request.
+const OWN_BUFFER: u32 = 16 * 1024;
 
 /// Who takes nothing for so long, although something is sent at least every [`reader::HEARTBEAT`], is gone.
 const STALLED: Duration = Duration::from_secs(45);
@@ -94,6 +97,7 @@ pub(super) fn start(
             // Room for those who only ask, so that they displace no reader.
             connections: READERS + 64,
             idle: STALLED,
+            head_bytes: OWN_BUFFER,
             ..Limits::default()
         },
         metrics: program.http.of(SERVER),

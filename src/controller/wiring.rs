@@ -1,6 +1,8 @@
 //! The reconcilers put together: which copies are kept, who is told of their changes, and which tasks work. Decides
 //! nothing; one more kind is one more line.
 
+mod show;
+
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +20,6 @@ use super::cache::{Feed, Health, Kept, Shelf, Told};
 use super::context::{Context, Thing};
 use super::driver::{self, Pace, Reconciler, Work};
 use super::groups::{Group, Groups, group};
-use super::metrics::gauges::{self, Sources};
 use super::orchestration_run::{OrchestrationRuns, Wakes as Steps};
 use super::plain::{Plain, Plains, on_change, on_delivery, on_need};
 use super::schedule::{Schedules, on_target};
@@ -262,26 +263,6 @@ impl Wiring<'_> {
         let runs = Arc::new(AgentRuns::new(context, Arc::clone(shelves), settings));
         let work = self.work("runs", Arc::clone(&runs));
         (Arc::clone(&runs), Wakes::new(runs, work))
-    }
-
-    /// What others are shown: the stream of the queue, and the metrics that are computed.
-    fn show(
-        &mut self,
-        shelves: &Arc<Shelves>,
-        runs: &Arc<AgentRuns>,
-        stream: (stream::Settings, TcpListener),
-    ) {
-        let hub = stream::start(self.program, &self.context, runs, stream);
-        let sources = Sources {
-            book: Arc::clone(runs.book()),
-            shelves: Arc::clone(shelves),
-            works: self.works.as_slice().into(),
-            leadership: self.context.leadership.clone(),
-            hub,
-            events: self.context.emitter.metrics().clone(),
-        };
-        gauges::register(&self.program.telemetry().meter(), &sources);
-        self.context.metrics.expect_runs();
     }
 
     fn plain<K: Plain>(

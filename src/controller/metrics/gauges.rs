@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use kube::ResourceExt;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
 
@@ -10,6 +12,7 @@ use crate::api::contract::{annotation, finalizer, metric};
 use crate::api::custody::{LastStatus, last_status_of};
 use crate::api::kind::Kind;
 use crate::controller::agent_run::{RunBook, is_held};
+use crate::controller::context::Clock;
 use crate::controller::driver::Work;
 use crate::controller::driver::queue::Figures;
 use crate::controller::lease::Leadership;
@@ -17,8 +20,6 @@ use crate::controller::shelves::Shelves;
 use crate::controller::stream::Hub;
 use crate::events::metrics::{Failure, Group, Limit, Loss};
 use crate::events::{self, Severity};
-use k8s_openapi::api::batch::v1::Job;
-use kube::ResourceExt;
 
 /// Where everything is kept.
 #[derive(Clone)]
@@ -29,6 +30,7 @@ pub(crate) struct Sources {
     pub(crate) leadership: Leadership,
     pub(crate) hub: Arc<Hub>,
     pub(crate) events: events::Metrics,
+    pub(crate) clock: Clock,
 }
 
 /// Reads all of it with every export from now on.
@@ -80,8 +82,8 @@ fn number(count: usize) -> u64 {
 }
 
 /// Seconds since a time, none if that is yet to come.
-fn age(since: Option<Timestamp>) -> f64 {
-    let since = since.map(|since| Timestamp::now().duration_since(since));
+fn age(since: Option<Timestamp>, clock: Clock) -> f64 {
+    let since = since.map(|since| clock.now().duration_since(since));
     since.map_or(0.0, |age| age.as_secs_f64().max(0.0))
 }
 
@@ -152,6 +154,7 @@ fn runs(meter: &Meter, sources: &Sources) {
         let (book, leadership) = (Arc::clone(&sources.book), sources.leadership.clone());
         move || leadership.is_held().then(|| book.figures(0).cluster)
     };
+    let clock = sources.clock;
     let (waiting, running, blocked) = (load.clone(), load.clone(), load.clone());
     gauge(
         meter,
@@ -190,7 +193,7 @@ fn runs(meter: &Meter, sources: &Sources) {
         "Time since the AgentRun was made that has been in line for longest",
         move |observer| {
             if let Some(load) = load() {
-                observer.observe(age(load.oldest_waiting_since), &[]);
+                observer.observe(age(load.oldest_waiting_since, clock), &[]);
             }
         },
     );
@@ -202,7 +205,7 @@ fn custody(meter: &Meter, sources: &Sources) {
         let (shelves, leadership) = (Arc::clone(&sources.shelves), sources.leadership.clone());
         move || leadership.is_held().then(|| unrecorded(&shelves))
     };
-    let oldest = unrecorded.clone();
+    let (oldest, clock) = (unrecorded.clone(), sources.clock);
     gauge(
         meter,
         metric::OUTCOME_UNRECORDED,
@@ -219,7 +222,7 @@ fn custody(meter: &Meter, sources: &Sources) {
         "Time since the first of those Jobs ended",
         move |observer| {
             if let Some(ends) = oldest() {
-                observer.observe(age(ends.into_iter().min()), &[]);
+                observer.observe(age(ends.into_iter().min(), clock), &[]);
             }
         },
     );

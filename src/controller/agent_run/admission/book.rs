@@ -56,7 +56,12 @@ impl Book {
         uid: &str,
         now: Timestamp,
     ) -> Decision {
-        self.open().decide(key, uid, now)
+        let mut index = self.open();
+        let decision = index.decide(key, uid, now);
+        if matches!(decision, Decision::Wait(_)) {
+            index.line_up(key, uid, now);
+        }
+        decision
     }
 
     /// Gives a run its slot, if it is still there to be given.

@@ -3,8 +3,10 @@
 //! Runs of the same scopes stand behind each other: when the first of them is refused, so are the others. So one look goes
 //! along the heads of those lines only, and no further than somebody can still come in.
 
+mod tally;
+
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -59,6 +61,8 @@ pub(crate) struct Index {
     seats: HashMap<Key, Arc<Seat>>,
     /// Runs that were admitted a moment ago, by uid, until their status shows it.
     admitted: HashMap<String, (Timestamp, Key)>,
+    /// Runs that were let in and could not begin, by uid: they hold nobody back until they ask again.
+    aside: HashSet<String>,
     running: HashMap<Scope, usize>,
     /// When runs began, the oldest first; only where that is limited.
     begun: HashMap<Scope, Vec<Timestamp>>,
@@ -81,6 +85,7 @@ impl Index {
             limits,
             seats: HashMap::new(),
             admitted: HashMap::new(),
+            aside: HashSet::new(),
             running: HashMap::new(),
             begun: HashMap::new(),
             waiting: HashMap::new(),
@@ -98,6 +103,7 @@ impl Index {
         let Self {
             seats,
             admitted,
+            aside,
             running,
             begun,
             waiting,
@@ -107,7 +113,11 @@ impl Index {
             keys,
             ..
         } = self;
-        (seats.is_empty() && admitted.is_empty() && keys.is_empty() && heads.is_empty())
+        (seats.is_empty()
+            && admitted.is_empty()
+            && aside.is_empty()
+            && keys.is_empty()
+            && heads.is_empty())
             && (running.is_empty() && begun.is_empty() && waiting.is_empty())
             && (blocked.is_empty() && groups.is_empty())
     }
@@ -132,14 +142,16 @@ impl Index {
         }
         let was_known = self.take(&ticket.key.clone()).is_some();
         if !self.matters(&ticket, now) {
+            self.forget(&ticket.uid);
             return was_known;
         }
         let place = match (ticket.place, self.admitted.get(&ticket.uid)) {
             (Place::Waiting | Place::Aside, Some((since, _))) => Place::Running { since: *since },
+            (Place::Waiting, None) if self.aside.contains(&ticket.uid) => Place::Aside,
             (Place::Waiting | Place::Aside, None) => ticket.place,
             // Its status shows it now.
             (Place::Running { .. } | Place::Ended { .. }, _) => {
-                self.admitted.remove(&ticket.uid);
+                self.forget(&ticket.uid);
                 ticket.place
             }
         };
@@ -163,7 +175,7 @@ impl Index {
     pub(super) fn remove(&mut self, key: &Key) -> bool {
         let gone = self.take(key);
         if let Some(seat) = &gone {
-            self.admitted.remove(&seat.ticket.uid);
+            self.forget(&seat.ticket.uid);
         }
         gone.is_some()
     }
@@ -172,18 +184,32 @@ impl Index {
     pub(super) fn admit(&mut self, key: &Key, now: Timestamp) {
         if let Some(seat) = self.seats.get(key) {
             let uid = seat.ticket.uid.clone();
+            self.aside.remove(&uid);
             self.admitted.entry(uid).or_insert((now, key.clone()));
             self.again(key, now);
         }
     }
 
-    /// Takes back the slot of a run that was admitted and has not begun; says whether it had one.
+    /// Takes back the slot of a run that was admitted and has not begun, and sets it aside; says whether it had one.
     pub(super) fn give_back(&mut self, uid: &str, now: Timestamp) -> bool {
         let Some((_, key)) = self.admitted.remove(uid) else {
             return false;
         };
+        self.aside.insert(uid.to_owned());
         self.again(&key, now);
         true
+    }
+
+    /// Puts a run that was set aside back in line.
+    pub(super) fn line_up(&mut self, key: &Key, uid: &str, now: Timestamp) {
+        if self.aside.remove(uid) {
+            self.again(key, now);
+        }
+    }
+
+    fn forget(&mut self, uid: &str) {
+        self.admitted.remove(uid);
+        self.aside.remove(uid);
     }
 
     /// Runs that were admitted at this time or before, and have not begun.
@@ -306,168 +332,9 @@ impl Index {
             } => ticket.idempotency.is_some() || self.is_new(began, now),
         }
     }
-
-    /// Counts a run anew whose place may have changed without its ticket.
-    fn again(&mut self, key: &Key, now: Timestamp) {
-        if let Some(seat) = self.take(key) {
-            let ticket = seat.ticket.clone();
-            self.put(ticket, now);
-        }
-    }
-
-    fn sit(&mut self, seat: Arc<Seat>, now: Timestamp) {
-        self.count_place(&seat, now);
-        if let Some(owner) = owner(&seat.ticket) {
-            let keys = self.keys.entry(owner).or_default();
-            keys.insert(seat.ticket.key.clone());
-        }
-        for scope in seat.blocked_in() {
-            let reasons = self.blocked.entry(scope.clone()).or_default();
-            *reasons
-                .entry(seat.ticket.blocked.unwrap_or_default())
-                .or_default() += 1;
-        }
-        self.seats.insert(seat.ticket.key.clone(), seat);
-    }
-
-    fn count_place(&mut self, seat: &Arc<Seat>, now: Timestamp) {
-        match seat.place {
-            Place::Waiting => {
-                for scope in seat.scopes.iter() {
-                    let line = self.waiting.entry(scope.clone()).or_default();
-                    line.insert(Arc::clone(seat));
-                }
-                self.change_group(seat, |line| {
-                    line.insert(Arc::clone(seat));
-                });
-            }
-            Place::Running { since } => {
-                for scope in seat.scopes.iter() {
-                    *self.running.entry(scope.clone()).or_default() += 1;
-                }
-                self.count_begun(seat, since, now);
-            }
-            Place::Ended {
-                began: Some(began), ..
-            } => self.count_begun(seat, began, now),
-            Place::Ended { began: None, .. } | Place::Aside => {}
-        }
-    }
-
-    fn take(&mut self, key: &Key) -> Option<Arc<Seat>> {
-        let seat = self.seats.remove(key)?;
-        match seat.place {
-            Place::Waiting => {
-                for scope in seat.scopes.iter() {
-                    if let Some(line) = self.waiting.get_mut(scope) {
-                        line.remove(&seat);
-                        drop_if(&mut self.waiting, scope, Line::is_empty);
-                    }
-                }
-                self.change_group(&seat, |line| {
-                    line.remove(&seat);
-                });
-            }
-            Place::Running { since } => {
-                for scope in seat.scopes.iter() {
-                    if let Some(count) = self.running.get_mut(scope) {
-                        *count = count.saturating_sub(1);
-                        drop_if(&mut self.running, scope, |count| *count == 0);
-                    }
-                }
-                self.forget_begun(&seat, since);
-            }
-            Place::Ended {
-                began: Some(began), ..
-            } => self.forget_begun(&seat, began),
-            Place::Ended { began: None, .. } | Place::Aside => {}
-        }
-        self.forget_words(&seat);
-        Some(seat)
-    }
-
-    fn forget_words(&mut self, seat: &Seat) {
-        if let Some(owner) = owner(&seat.ticket)
-            && let Some(keys) = self.keys.get_mut(&owner)
-        {
-            keys.remove(&seat.ticket.key);
-            drop_if(&mut self.keys, &owner, BTreeSet::is_empty);
-        }
-        for scope in seat.blocked_in() {
-            if let Some(reasons) = self.blocked.get_mut(scope) {
-                let reason = seat.ticket.blocked.unwrap_or_default();
-                if let Some(count) = reasons.get_mut(reason) {
-                    *count = count.saturating_sub(1);
-                }
-                reasons.retain(|_, count| *count > 0);
-                drop_if(&mut self.blocked, scope, BTreeMap::is_empty);
-            }
-        }
-    }
-
-    /// Changes the line of a group, and with it who is its head.
-    fn change_group(&mut self, seat: &Seat, change: impl FnOnce(&mut Line)) {
-        let line = self.groups.entry(Arc::clone(&seat.scopes)).or_default();
-        if let Some(head) = line.first() {
-            self.heads.remove(head);
-        }
-        change(line);
-        match line.first() {
-            Some(head) => {
-                self.heads.insert(Arc::clone(head));
-            }
-            None => drop(self.groups.remove(&seat.scopes)),
-        }
-    }
-
-    fn count_begun(&mut self, seat: &Seat, at: Timestamp, now: Timestamp) {
-        if !self.is_new(at, now) {
-            return;
-        }
-        for scope in seat.scopes.iter() {
-            if scope.in_window(&self.limits).is_none() {
-                continue;
-            }
-            let kept = self.begun(scope, now).len();
-            let times = self.begun.entry(scope.clone()).or_default();
-            times.drain(..times.len() - kept);
-            let place = times.partition_point(|other| *other <= at);
-            times.insert(place, at);
-        }
-    }
-
-    fn forget_begun(&mut self, seat: &Seat, at: Timestamp) {
-        for scope in seat.scopes.iter() {
-            if let Some(times) = self.begun.get_mut(scope)
-                && let Ok(place) = times.binary_search(&at)
-            {
-                times.remove(place);
-                drop_if(&mut self.begun, scope, Vec::is_empty);
-            }
-        }
-    }
-}
-
-impl Seat {
-    /// Scopes in which it counts as held back.
-    fn blocked_in(&self) -> impl Iterator<Item = &Scope> {
-        let is_held =
-            self.ticket.blocked.is_some() && matches!(self.place, Place::Waiting | Place::Aside);
-        self.scopes.iter().filter(move |_| is_held)
-    }
 }
 
 fn owner(ticket: &Ticket) -> Option<Owner> {
     let key = ticket.idempotency.clone()?;
     Some((ticket.key.namespace.clone(), ticket.agent.clone(), key))
-}
-
-/// What counts nothing takes no memory.
-fn drop_if<K, V>(map: &mut HashMap<K, V>, key: &K, is_nothing: impl Fn(&V) -> bool)
-where
-    K: std::hash::Hash + Eq,
-{
-    if map.get(key).is_some_and(is_nothing) {
-        map.remove(key);
-    }
 }

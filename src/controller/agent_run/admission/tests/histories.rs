@@ -1,5 +1,7 @@
 //! The index after any history of changes is what a recount of all runs gives.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::controller::agent_run::admission::figures::Figures;
 
@@ -19,6 +21,9 @@ enum Event {
     GiveBack {
         run: usize,
     },
+    LineUp {
+        run: usize,
+    },
     /// Seconds pass.
     Pass(i64),
 }
@@ -29,9 +34,10 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (0..12_usize).prop_map(|run| Event::Gone { run }),
         3 => Just(Event::Admit),
         1 => (0..12_usize).prop_map(|run| Event::GiveBack { run }),
+        1 => (0..12_usize).prop_map(|run| Event::LineUp { run }),
         1 => (1..40_i64).prop_map(Event::Pass),
     ];
-    prop::collection::vec(event, 1..60)
+    prop::collection::vec(event, 1..40)
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
@@ -84,6 +90,7 @@ fn ticket(run: usize, place: Place) -> Ticket {
 struct Model {
     runs: BTreeMap<usize, Ticket>,
     admitted: BTreeMap<usize, Timestamp>,
+    aside: BTreeSet<usize>,
 }
 
 impl Model {
@@ -95,6 +102,9 @@ impl Model {
                 (ticket.place, self.admitted.get(run))
             {
                 ticket.place = Place::Running { since: *since };
+            }
+            if ticket.place == Place::Waiting && self.aside.contains(run) {
+                ticket.place = Place::Aside;
             }
             ticket
         });
@@ -126,6 +136,7 @@ fn happen(index: &mut Index, model: &mut Model, event: &Event, time: &mut Timest
             let ticket = ticket(run, place(number, *time));
             if number > 2 {
                 model.admitted.remove(&run);
+                model.aside.remove(&run);
             }
             model.runs.insert(run, ticket.clone());
             index.put(ticket, *time);
@@ -134,18 +145,27 @@ fn happen(index: &mut Index, model: &mut Model, event: &Event, time: &mut Timest
             if let Some(gone) = model.runs.remove(&run) {
                 index.remove(&gone.key);
                 model.admitted.remove(&run);
+                model.aside.remove(&run);
             }
         }
         Event::Admit => {
             if let Some(key) = index.next(*time).first() {
                 let run: usize = key.name[1..].parse().unwrap();
                 model.admitted.insert(run, *time);
+                model.aside.remove(&run);
                 index.admit(key, *time);
             }
         }
         Event::GiveBack { run } => {
             let had = model.admitted.remove(&run).is_some();
+            model.aside.extend(had.then_some(run));
             assert_eq!(index.give_back(&format!("r{run}"), *time), had);
+        }
+        Event::LineUp { run } => {
+            model.aside.remove(&run);
+            if let Some(ticket) = model.runs.get(&run) {
+                index.line_up(&ticket.key, &ticket.uid, *time);
+            }
         }
         Event::Pass(seconds) => {
             *time = time
@@ -156,7 +176,7 @@ fn happen(index: &mut Index, model: &mut Model, event: &Event, time: &mut Timest
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn the_index_agrees_with_a_recount((events, limits) in (events(), limits())) {
