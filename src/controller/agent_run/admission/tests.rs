@@ -490,3 +490,31 @@ proptest! {
         prop_assert_eq!(left, 0, "nobody waits for ever");
     }
 }
+
+#[test]
+fn a_slot_that_is_not_taken_goes_to_the_next_at_once() {
+    let limits = Limits {
+        namespace: 1,
+        ..roomy()
+    };
+    let book = Book::new(limits);
+    let (first, second) = (Key::new("n", "first"), Key::new("n", "second"));
+    for ticket in [waiting("first", 20), waiting("second", 10)] {
+        let key = ticket.key.clone();
+        book.note(&key, Some(ticket), now());
+    }
+    let second_may = || book.consider(&second, "second", now()) == Decision::Admit;
+    assert_eq!(book.admit(&first, "first", now()), Decision::Admit);
+    assert!(!second_may(), "the slot is given");
+    assert!(!book.expire(now()), "it has only just been given");
+    assert!(book.give_back("first", now()), "it could not begin");
+    assert_eq!(book.next(now()), [second.clone()]);
+    assert!(second_may(), "who could not begin holds nobody back");
+    // It asks again, and so has its place in line.
+    assert_eq!(book.admit(&second, "second", now()), Decision::Admit);
+    let refused = book.consider(&first, "first", now());
+    assert!(matches!(refused, Decision::Wait(_)), "{refused:?}");
+    let later = now().checked_add(Duration::from_secs(61)).unwrap();
+    assert!(book.expire(later), "it has had its time");
+    assert_eq!(book.next(later), [first]);
+}
