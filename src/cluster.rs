@@ -1,16 +1,19 @@
 //! What every program that talks to the cluster needs: which namespaces are its own, what the operator gives to runs, a
 //! client that has been answered once, and a look at whether the cluster is fit for it.
 
+mod calls;
 mod fitness;
 mod namespaces;
 mod run_defaults;
 
+pub use calls::{Call, Code, Verb, Witness};
 pub use fitness::{Need, Obstacle, Unfit, examine, may, not_allowed};
 pub use namespaces::{Namespaces, Scope};
 
 use std::time::Duration;
 
-use kube::Client;
+use kube::client::ClientBuilder;
+use kube::{Client, Config};
 use tokio::time::timeout;
 
 use crate::kit::program::Error;
@@ -24,13 +27,30 @@ const FIRST_CALL: Duration = Duration::from_secs(10);
 ///
 /// When there is no configuration for a client, or the API server does not answer.
 pub async fn connect() -> Result<Client, Error> {
-    let failed = |source| Error::Start {
+    let client = Client::try_default().await;
+    answered(client.map_err(|error| failed(error.into()))?).await
+}
+
+/// The same, with a witness of every call.
+///
+/// # Errors
+///
+/// The same.
+pub async fn connect_before(witness: Witness) -> Result<Client, Error> {
+    let config = Config::infer().await;
+    let config = config.map_err(|error| failed(error.into()))?;
+    let client = ClientBuilder::try_from(config).map_err(|error| failed(error.into()))?;
+    answered(client.with_layer(&calls::Told(witness)).build()).await
+}
+
+fn failed(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    Error::Start {
         what: "reach the API server",
         source,
-    };
-    let client = Client::try_default()
-        .await
-        .map_err(|error| failed(error.into()))?;
+    }
+}
+
+async fn answered(client: Client) -> Result<Client, Error> {
     match timeout(FIRST_CALL, client.apiserver_version()).await {
         Ok(Ok(_)) => Ok(client),
         Ok(Err(error)) => Err(failed(error.into())),

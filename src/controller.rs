@@ -18,6 +18,7 @@ mod runs;
 mod schedule;
 mod shelves;
 mod stand;
+mod stream;
 mod tool_run;
 mod wiring;
 mod workspace;
@@ -33,8 +34,9 @@ pub use args::{Args, Config};
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
-use crate::cluster::{self, Obstacle, connect};
+use crate::cluster::{self, Obstacle, connect_before};
 use crate::events::{self, Reporter};
+use crate::kit::admin::Paths;
 use crate::kit::program::{Error, Program};
 use crate::kit::telemetry::Identity;
 use args::OwnPod;
@@ -46,6 +48,12 @@ use metrics::Metrics;
 const IDENTITY: Identity = Identity {
     program: "agents-controller",
     version: env!("CARGO_PKG_VERSION"),
+};
+
+/// Metrics go out over OTLP, so there is no page of them.
+const PATHS: Paths = Paths {
+    metrics: None,
+    ..ADMIN_PATHS
 };
 
 /// Tries to look at the cluster before the start is given up.
@@ -64,16 +72,19 @@ pub async fn run(args: Args) -> Result<(), Error> {
         mut lease,
         runs,
         events,
+        stream,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
-    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
-    let client = connect().await?;
+    let mut program = Program::start(IDENTITY, PATHS, common, notes).await?;
+    let stream = (stream, stream::listen(&stream)?);
+    let metrics = Metrics::new(&program.telemetry().meter());
+    let witness = metrics.clone();
+    let client = connect_before(Arc::new(move |call| witness.called(call))).await?;
     lease.namespace = lease.namespace.or(pod.namespace.clone());
     let home = client.default_namespace().to_owned();
     let lease_home = lease.namespace.clone().unwrap_or(home);
     let needed = needs::all(&groups, lease.enabled.then_some(&*lease_home));
     look(&client, &needed).await?;
-    let metrics = Metrics::new(&program.telemetry().meter());
     let (elector, leadership) = Elector::new(
         client.clone(),
         lease,
@@ -90,7 +101,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         untold: driver::untold::Untold::default(),
     });
     let pace = Pace { workers, sweep };
-    wiring::start(&mut program, context, groups, runs, pace);
+    wiring::start(&mut program, context, groups, (runs, stream), pace);
     program.tasks.support("lease", |shutdown| {
         elector.run(shutdown).map_err(Into::into)
     });

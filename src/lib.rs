@@ -13,10 +13,10 @@ pub mod controller;
 pub mod events;
 pub mod kit;
 
-/// Paths of the admin endpoint, the same in all three programs.
+/// Paths of the admin endpoint, the same in all programs that have them.
 pub const ADMIN_PATHS: kit::admin::Paths = kit::admin::Paths {
     livez: api::contract::path::LIVEZ,
     readyz: api::contract::path::READYZ,
-    metrics: api::contract::path::METRICS,
+    metrics: Some(api::contract::path::METRICS),
     profile: api::contract::path::PROFILE,
 };

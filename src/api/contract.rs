@@ -93,6 +93,26 @@ pub mod path {
     pub const PROFILE: &str = "/debug/pprof/profile";
 }
 
+/// Paths at which the controllers tell how their queue stands.
+pub mod queue {
+    /// The numbers as they are now, as JSON.
+    pub const SNAPSHOT: &str = "/v1/queue";
+    /// The same with every change, as server-sent events.
+    pub const STREAM: &str = "/v1/queue/stream";
+}
+
+/// Names of the events in the stream of the queue.
+pub mod queue_event {
+    /// Everything as it is now: at the start, and where a reader cannot go on from where it was.
+    pub const SNAPSHOT: &str = "snapshot";
+    /// Everything after a change.
+    pub const QUEUE: &str = "queue";
+    /// The reader was too slow and has missed something; the stream ends.
+    pub const DROPPED: &str = "dropped";
+    /// The program ends, and with it the stream.
+    pub const END: &str = "end";
+}
+
 /// Paths at which the webhook answers reviews.
 pub mod door {
     /// Objects of ours before the schema is looked at.
@@ -135,6 +155,8 @@ pub mod port {
     pub const OTLP_GRPC: u16 = 4317;
     /// OTLP over HTTP into the sidecar.
     pub const OTLP_HTTP: u16 = 4318;
+    /// How the queue of the controllers stands; on loopback.
+    pub const QUEUE: u16 = 8082;
 }
 
 /// Environment variables of the operators.
@@ -251,6 +273,10 @@ pub mod env {
     pub const WORKERS: &str = "AGENTS_CONTROLLER_WORKERS";
     /// Seconds between two looks at every object.
     pub const SWEEP: &str = "AGENTS_CONTROLLER_SWEEP_SECONDS";
+    /// Where the controllers tell how their queue stands.
+    pub const QUEUE_LISTEN: &str = "AGENTS_QUEUE_LISTEN";
+    /// Shortest time between two events of that stream.
+    pub const QUEUE_STREAM_INTERVAL: &str = "AGENTS_QUEUE_STREAM_INTERVAL";
     /// Whether only the holder of the lease works.
     pub const LEADER_ELECTION_ENABLED: &str = "JANGAR_LEADER_ELECTION_ENABLED";
     /// Name of the lease.
@@ -311,8 +337,64 @@ pub mod metric {
     pub const RUNS: &str = "agents.runs";
     /// From the start of a run to its end in seconds, by `runtime`.
     pub const RUN_DURATION: &str = "agents.run.duration";
+    /// AgentRuns in line for a slot; only from the holder of the lease.
+    pub const RUNS_WAITING: &str = "agents.runs.waiting";
+    /// Seconds since the AgentRun was made that has been in line for longest, 0 if none is; only from the holder of the lease.
+    pub const RUNS_OLDEST_WAITING: &str = "agents.runs.oldest_waiting";
+    /// AgentRuns that have begun and not ended; only from the holder of the lease.
+    pub const RUNS_RUNNING: &str = "agents.runs.running";
+    /// AgentRuns that are held back, by `reason`; only from the holder of the lease.
+    pub const RUNS_BLOCKED: &str = "agents.runs.blocked";
+    /// AgentRuns that had to wait because too many began within the window, by `scope` of the limit.
+    pub const RATE_LIMIT_HITS: &str = "agents.rate_limit.hits";
     /// From the end of a Job to its stored outcome, in seconds.
     pub const OUTCOME_RECORD: &str = "agents.job.outcome.record";
+    /// Jobs that have ended and whose outcome is not stored yet; only from the holder of the lease.
+    pub const OUTCOME_UNRECORDED: &str = "agents.job.outcome.unrecorded";
+    /// Seconds since the first of those Jobs ended, 0 if there is none; only from the holder of the lease.
+    pub const OUTCOME_UNRECORDED_AGE: &str = "agents.job.outcome.unrecorded_age";
     /// Jobs that are missing, by `class` and `recovered`.
     pub const JOBS_MISSING: &str = "agents.job.missing";
+    /// Events stored, by `type` and `group`.
+    pub const EVENTS_EMITTED: &str = "agents.events.emitted";
+    /// Writes of the count of a series of Events.
+    pub const EVENTS_UPDATED: &str = "agents.events.updated";
+    /// Occurrences counted in a series instead of stored.
+    pub const EVENTS_AGGREGATED: &str = "agents.events.aggregated";
+    /// Occurrences held back, by `limit`.
+    pub const EVENTS_SUPPRESSED: &str = "agents.events.suppressed";
+    /// Occurrences lost, by `cause`.
+    pub const EVENTS_DROPPED: &str = "agents.events.dropped";
+    /// Calls about Events that failed, by `cause`.
+    pub const EVENTS_ERRORS: &str = "agents.events.errors";
+    /// Calls to the API server, by `verb`, `resource` and `code`.
+    pub const API_CALLS: &str = "agents.api.calls";
+    /// Time to the first answer of such a call in seconds, by `verb`.
+    pub const API_CALL_DURATION: &str = "agents.api.call.duration";
+    /// Readers of the stream of the queue.
+    pub const STREAM_READERS: &str = "agents.queue_stream.readers";
+    /// Events that readers of the stream have not taken yet.
+    pub const STREAM_BACKLOG: &str = "agents.queue_stream.backlog";
+    /// Readers that came.
+    pub const STREAM_OPENED: &str = "agents.queue_stream.opened";
+    /// Readers that went.
+    pub const STREAM_CLOSED: &str = "agents.queue_stream.closed";
+    /// Readers that were too slow.
+    pub const STREAM_DROPPED: &str = "agents.queue_stream.dropped";
+    /// Readers for whom there was no room.
+    pub const STREAM_REFUSED: &str = "agents.queue_stream.refused";
+    /// The name that dashboards know for the depth of a queue, by `name`.
+    pub const WORKQUEUE_DEPTH: &str = "workqueue_depth";
+    /// Objects that were put into a queue, by `name`.
+    pub const WORKQUEUE_ADDS: &str = "workqueue_adds_total";
+    /// Seconds that an object stands in a queue, by `name`.
+    pub const WORKQUEUE_QUEUE_DURATION: &str = "workqueue_queue_duration_seconds";
+    /// Seconds that an object is worked on, by `name`.
+    pub const WORKQUEUE_WORK_DURATION: &str = "workqueue_work_duration_seconds";
+    /// Objects that are tried again after a failure, by `name`.
+    pub const WORKQUEUE_RETRIES: &str = "workqueue_retries_total";
+    /// Seconds that all objects which are worked on now have taken so far, by `name`.
+    pub const WORKQUEUE_UNFINISHED: &str = "workqueue_unfinished_work_seconds";
+    /// Seconds of the one that has taken longest, by `name`.
+    pub const WORKQUEUE_LONGEST: &str = "workqueue_longest_running_processor_seconds";
 }

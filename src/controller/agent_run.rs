@@ -37,10 +37,11 @@ use crate::api::contract::label;
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
-use admission::Ledger;
+use admission::Book;
 use plan::pods::DISRUPTION;
 use plan::{Action, Observed};
 
+pub(super) use admission::{Book as RunBook, Figures, Sort};
 pub(super) use apply::{gone, release, with, without};
 pub(super) use graves::Graves;
 pub(super) use job::template::render;
@@ -58,22 +59,29 @@ pub(super) struct AgentRuns {
     settings: Settings,
     graves: Graves,
     conflicts: Conflicts,
-    ledger: Ledger,
+    book: Arc<Book>,
     /// Where runs are woken that wait in line.
     work: OnceLock<Work>,
 }
 
 impl AgentRuns {
     pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>, settings: Settings) -> Self {
+        let book = Arc::new(Book::new(settings.limits.clone()));
+        line::keep_book(&book, &shelves.runs, context.clock);
         Self {
             context,
             shelves,
             settings,
             graves: Graves::default(),
             conflicts: Conflicts::default(),
-            ledger: Ledger::default(),
+            book,
             work: OnceLock::new(),
         }
+    }
+
+    /// All runs, as admission sees them.
+    pub(super) fn book(&self) -> &Arc<Book> {
+        &self.book
     }
 }
 
@@ -112,6 +120,7 @@ impl Reconciler for AgentRuns {
         if status::phase(run).is_terminal() {
             return None;
         }
+        self.give_back(run, fault);
         let is_refusal = [apply::MAKE_JOB, apply::MAKE_CONFIG_MAP].contains(&fault.what);
         match fault.class {
             Class::Spec if is_refusal => {

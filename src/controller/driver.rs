@@ -15,16 +15,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::Resource;
+use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
+use tracing::field::Empty;
+use tracing::{Instrument, Span, info_span};
 
 use super::cache::{Key, Shelf};
 use super::context::Context;
+use super::metrics::OK;
 use super::shelves;
+use crate::api::contract::annotation;
 use crate::api::kind::Kind;
 use crate::api::status::Advance;
+use crate::kit::telemetry::propagation::{adopt, from_traceparent};
 use fault::{Class, Fault};
 use plan::{Next, Plan, Standing, Step};
 pub(super) use work::{Pace, Work, run};
@@ -184,14 +189,54 @@ fn catch_up<R: Reconciler>(context: &Context, key: &Key, object: &R::Object) {
     }
 }
 
-/// One reconcile as the workers run it: bounded in time, its fault shown on the object.
+/// One reconcile as the workers run it: bounded in time, its fault shown on the object, in the trace of the object.
 async fn attempt<R: Reconciler>(
     reconciler: Arc<R>,
     context: Arc<Context>,
     key: Key,
 ) -> Result<Next, Fault> {
+    let span = span(&*reconciler, &key);
+    let attempt = async {
+        let result = try_once(&*reconciler, &context, &key).await;
+        let class = result.as_ref().err().map(|fault| fault.class);
+        let here = Span::current();
+        here.record("result", class.map_or(OK, Class::as_str));
+        if class.is_some() {
+            here.record("otel.status_code", "ERROR");
+        }
+        result
+    };
+    attempt.instrument(span).await
+}
+
+/// The span of a reconcile. What was admitted with a trace goes on in it.
+fn span<R: Reconciler>(reconciler: &R, key: &Key) -> Span {
+    let span = info_span!(
+        "reconcile",
+        otel.status_code = Empty,
+        kind = R::KIND.as_str(),
+        namespace = key.namespace,
+        name = key.name,
+        result = Empty,
+    );
+    let object = reconciler.shelf().get(key);
+    let trace = object.and_then(|object| {
+        let trace = object.annotations().get(annotation::TRACEPARENT)?;
+        from_traceparent(trace)
+    });
+    if let Some(trace) = trace {
+        adopt(&span, trace);
+    }
+    span
+}
+
+async fn try_once<R: Reconciler>(
+    reconciler: &R,
+    context: &Context,
+    key: &Key,
+) -> Result<Next, Fault> {
     let started = Instant::now();
-    let result = match timeout(DEADLINE, reconcile(&*reconciler, &context, &key)).await {
+    let result = match timeout(DEADLINE, reconcile(reconciler, context, key)).await {
         Ok(result) => result,
         Err(_) => Err(Fault::new(
             "finish in time",
@@ -200,13 +245,10 @@ async fn attempt<R: Reconciler>(
         )),
     };
     let seconds = started.elapsed().as_secs_f64();
-    context.metrics.reconciled(
-        R::KIND,
-        result.as_ref().err().map(|fault| fault.class),
-        seconds,
-    );
+    let class = result.as_ref().err().map(|fault| fault.class);
+    context.metrics.reconciled(R::KIND, class, seconds);
     if let Err(fault) = &result {
-        show(&*reconciler, &context, &key, fault).await;
+        show(reconciler, context, key, fault).await;
     }
     result
 }

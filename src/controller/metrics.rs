@@ -1,16 +1,23 @@
 //! What the controllers count, recorded with OpenTelemetry and exported over OTLP.
 //!
-//! Names are in `contract`; every attribute comes from a closed list.
+//! Names are in `contract`; every attribute comes from a closed list. What happens is counted here; what can be computed
+//! is read by [`gauges`] when it is exported, and never set.
+
+mod calls;
+pub(super) mod gauges;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter};
 
+use super::agent_run::Sort;
 use super::driver::fault::Class;
 use super::driver::plan::Fact;
 use crate::api::contract::metric;
 use crate::api::kind::Kind;
+use crate::cluster::Call;
 
 /// Seconds from a few milliseconds to a minute.
 const BRIEF: [f64; 12] = [
@@ -22,7 +29,7 @@ const LONG: [f64; 12] = [
 ];
 
 /// The result of a reconcile without a fault.
-const OK: &str = "ok";
+pub(super) const OK: &str = "ok";
 
 /// Handles of what is counted. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -35,7 +42,10 @@ struct Handles {
     reconciles: Counter<u64>,
     durations: Histogram<f64>,
     panics: Counter<u64>,
-    depth: Gauge<u64>,
+    waits: Histogram<f64>,
+    works: Histogram<f64>,
+    calls: calls::Calls,
+    rate_limit_hits: Counter<u64>,
     watch_restarts: Counter<u64>,
     runs: Counter<u64>,
     run_durations: Histogram<f64>,
@@ -52,7 +62,6 @@ impl Metrics {
             let histogram = histogram.with_description(help);
             histogram.with_boundaries(bounds.to_vec()).build()
         };
-        let depth = meter.u64_gauge(metric::QUEUE_DEPTH);
         let leading = meter.u64_gauge(metric::LEADING);
         let handles = Handles {
             reconciles: counter(metric::RECONCILES, "Reconciles, by kind and result"),
@@ -61,9 +70,31 @@ impl Metrics {
                 metric::RECONCILE_PANICS,
                 "Reconciles that panicked, by kind",
             ),
-            depth: depth
-                .with_description("Objects that are ready to be worked on, by kind")
-                .build(),
+            waits: seconds(
+                metric::WORKQUEUE_QUEUE_DURATION,
+                "Time that an object stands in a queue, by name",
+                &BRIEF,
+            ),
+            works: seconds(
+                metric::WORKQUEUE_WORK_DURATION,
+                "Time that an object is worked on, by name",
+                &BRIEF,
+            ),
+            calls: calls::Calls {
+                calls: counter(
+                    metric::API_CALLS,
+                    "Calls to the API server, by verb, resource and code",
+                ),
+                durations: seconds(
+                    metric::API_CALL_DURATION,
+                    "Time to the first answer of a call, by verb",
+                    &BRIEF,
+                ),
+            },
+            rate_limit_hits: counter(
+                metric::RATE_LIMIT_HITS,
+                "AgentRuns that had to wait because too many began within the window",
+            ),
             watch_restarts: counter(metric::WATCH_RESTARTS, "Watches that broke, by kind"),
             runs: counter(metric::RUNS, "Runs that ended, by phase and runtime"),
             run_durations: seconds(
@@ -86,6 +117,14 @@ impl Metrics {
         };
         Self {
             handles: Arc::new(handles),
+        }
+    }
+
+    /// Shows what only runs can count before they do.
+    pub(crate) fn expect_runs(&self) {
+        for scope in Sort::ALL {
+            let scope = KeyValue::new("scope", scope.as_str());
+            self.handles.rate_limit_hits.add(0, &[scope]);
         }
     }
 
@@ -116,11 +155,21 @@ impl Metrics {
             .add(1, &[KeyValue::new("kind", kind.as_str())]);
     }
 
-    /// So many objects are ready.
-    pub(crate) fn depth(&self, kind: Kind, depth: usize) {
-        let depth = u64::try_from(depth).unwrap_or(u64::MAX);
-        let kind = KeyValue::new("kind", kind.as_str());
-        self.handles.depth.record(depth, &[kind]);
+    /// An object was taken out of a queue after it had stood there for so long.
+    pub(crate) fn taken(&self, queue: &'static str, waited: Duration) {
+        let name = KeyValue::new("name", queue);
+        self.handles.waits.record(waited.as_secs_f64(), &[name]);
+    }
+
+    /// An object was worked on for so long.
+    pub(crate) fn worked(&self, queue: &'static str, took: Duration) {
+        let name = KeyValue::new("name", queue);
+        self.handles.works.record(took.as_secs_f64(), &[name]);
+    }
+
+    /// The API server answered, or did not.
+    pub(crate) fn called(&self, call: &Call) {
+        self.handles.calls.count(call);
     }
 
     /// Whether this process holds the lease.
@@ -153,6 +202,10 @@ impl Metrics {
                 }
                 Fact::OutcomeStored { seconds } => {
                     self.handles.outcomes_stored.record(seconds, &[]);
+                }
+                Fact::RateLimited { scope } => {
+                    let scope = KeyValue::new("scope", scope.as_str());
+                    self.handles.rate_limit_hits.add(1, &[scope]);
                 }
                 Fact::JobMissing { class, recovered } => self.handles.jobs_missing.add(
                     1,

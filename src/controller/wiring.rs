@@ -1,6 +1,8 @@
 //! The reconcilers put together: which copies are kept, who is told of their changes, and which tasks work. Decides
 //! nothing; one more kind is one more line.
 
+mod show;
+
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use kube::core::NamespaceResourceScope;
 use serde::de::DeserializeOwned;
+use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use super::agent_run::{self, AgentRuns, Wakes};
@@ -21,6 +24,7 @@ use super::orchestration_run::{OrchestrationRuns, Wakes as Steps};
 use super::plain::{Plain, Plains, on_change, on_delivery, on_need};
 use super::schedule::{Schedules, on_target};
 use super::shelves::{self, Shelves};
+use super::stream;
 use super::tool_run::{self, ToolRuns};
 use super::workspace::{Workspaces, on_claim};
 use crate::api::contract::label;
@@ -37,7 +41,7 @@ pub(super) fn start(
     program: &mut Program,
     context: Arc<Context>,
     groups: Groups,
-    runs: agent_run::Settings,
+    (runs, stream): (agent_run::Settings, (stream::Settings, TcpListener)),
     pace: Pace,
 ) {
     let shelves = Arc::new(Shelves::default());
@@ -45,6 +49,7 @@ pub(super) fn start(
         health: Arc::new(Health::new(program.readiness.gate("caches"))),
         groups,
         feeds: Vec::new(),
+        works: Vec::new(),
         program,
         context,
         pace,
@@ -55,9 +60,10 @@ pub(super) fn start(
     };
     let schedules = wiring.schedules(&shelves);
     let steps = wiring.orchestrations(&shelves, runs.grace, &schedules);
-    wiring.agents(&shelves, runs, &schedules, &steps);
+    let runs = wiring.agents(&shelves, runs, &schedules, &steps);
     wiring.supporting(&shelves, &steps);
     wiring.tools(&shelves, calls, &steps);
+    wiring.show(&shelves, &runs, stream);
     wiring.run();
 }
 
@@ -68,6 +74,7 @@ struct Wiring<'a> {
     health: Arc<Health>,
     groups: Groups,
     feeds: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    works: Vec<(Kind, Work)>,
     pace: Pace,
 }
 
@@ -79,8 +86,8 @@ impl Wiring<'_> {
         settings: agent_run::Settings,
         schedules: &Copied,
         steps: &Steps,
-    ) {
-        let runs = self.runs(shelves, settings);
+    ) -> Arc<AgentRuns> {
+        let (reconciler, runs) = self.runs(shelves, settings);
         let agents = self.plain("agents", shelves, &shelves.agents);
         let providers = self.plain("providers", shelves, &shelves.providers);
         let implementations = self.plain("implementations", shelves, &shelves.implementations);
@@ -132,6 +139,7 @@ impl Wiring<'_> {
             &shelves.implementations,
             vec![runs.on_reference(), on_change(implementations)],
         );
+        reconciler
     }
 
     /// Everything besides agents and orchestrations.
@@ -246,11 +254,15 @@ impl Wiring<'_> {
         self.feed(&shelves.claims, claims, &on_claim(work));
     }
 
-    fn runs(&mut self, shelves: &Arc<Shelves>, settings: agent_run::Settings) -> Arc<Wakes> {
+    fn runs(
+        &mut self,
+        shelves: &Arc<Shelves>,
+        settings: agent_run::Settings,
+    ) -> (Arc<AgentRuns>, Arc<Wakes>) {
         let context = Arc::clone(&self.context);
         let runs = Arc::new(AgentRuns::new(context, Arc::clone(shelves), settings));
         let work = self.work("runs", Arc::clone(&runs));
-        Wakes::new(runs, work)
+        (Arc::clone(&runs), Wakes::new(runs, work))
     }
 
     fn plain<K: Plain>(
@@ -268,10 +280,11 @@ impl Wiring<'_> {
     fn work<R: Reconciler>(&mut self, name: &'static str, reconciler: Arc<R>) -> Work {
         let scopes = self.groups.scopes(group(R::KIND));
         let is_off = scopes.is_empty();
-        let work = Work::new(scopes);
+        let work = Work::new(name, scopes);
         if is_off {
             return work;
         }
+        self.works.push((R::KIND, work.clone()));
         let (context, health) = (Arc::clone(&self.context), Arc::clone(&self.health));
         let (pace, own) = (self.pace, work.clone());
         self.program.tasks.work(name, |shutdown| async move {

@@ -31,6 +31,11 @@ impl Emitter {
         }
     }
 
+    /// What is counted about what it emits.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
     /// Says that something happened. Emit after what it tells is stored, so that no Event speaks of what never was.
     ///
     /// Returns at once in any case, and does nothing on a dry run.

@@ -36,8 +36,8 @@ pub struct Paths {
     pub livez: &'static str,
     /// Whether all gates are open.
     pub readyz: &'static str,
-    /// All metrics.
-    pub metrics: &'static str,
+    /// All metrics; none where they only go out over OTLP.
+    pub metrics: Option<&'static str>,
     /// A CPU profile.
     pub profile: &'static str,
 }
@@ -121,7 +121,7 @@ impl<B> Service<Request<B>> for Admin {
         } = self.paths;
         let (path, query) = (request.uri().path(), request.uri().query());
         let query = query.unwrap_or_default();
-        let known = [livez, readyz, metrics, profile].contains(&path);
+        let known = [livez, readyz, profile].contains(&path) || metrics == Some(path);
         let reads = [Method::GET, Method::HEAD].contains(request.method());
         let response = if !known {
             text(StatusCode::NOT_FOUND, "no such path\n")
@@ -133,7 +133,7 @@ impl<B> Service<Request<B>> for Admin {
             let verbose = query.split('&').any(|word| word == "verbose");
             let (status, page) = ready_page(&self.readiness.gates(), verbose);
             text(status, page)
-        } else if path == metrics {
+        } else if metrics == Some(path) {
             self.metrics(request.headers())
         } else {
             return self.profiler.answer(query).map(Ok).boxed();

@@ -2,7 +2,6 @@
 
 pub(crate) mod client;
 mod http;
-pub(crate) mod otlp;
 pub(crate) mod pki;
 pub(crate) mod process;
 mod programs;

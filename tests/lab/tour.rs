@@ -183,11 +183,14 @@ The programs answer at
         indented(stage.runs.as_deref().unwrap_or_default()),
     );
     for Up { name, admin, .. } in &stage.programs {
+        // The controllers have no page of metrics: theirs go out over OTLP.
+        let page = match *name {
+            "agents" => path::LIVEZ,
+            _ => path::METRICS,
+        };
+        let ready = path::READYZ;
         text.push_str(&format!(
-            "  http://{admin}{}  {name}; also {} and {}?verbose\n",
-            path::METRICS,
-            path::LIVEZ,
-            path::READYZ
+            "  http://{admin}{page}  {name}; also {ready}?verbose\n"
         ));
     }
     let program = env::current_exe()?;

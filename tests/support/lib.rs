@@ -14,8 +14,10 @@ pub mod lab;
 pub mod left_out;
 pub mod metrics;
 mod namespace;
+pub mod otlp;
 pub mod pods;
 pub mod ports;
+pub mod sse;
 pub mod wait;
 
 pub use namespace::{Namespace, namespace, namespace_in};

@@ -75,12 +75,21 @@ pub(crate) struct Shelf<K> {
     contents: RwLock<Contents<K>>,
 }
 
-#[derive(Debug)]
+/// Told how each object is now, or that it is gone, before anyone can see it here. Must not look at the shelf.
+pub(crate) type Follower<K> = Box<dyn Fn(&Key, Option<&K>) + Send + Sync>;
+
 struct Contents<K> {
     objects: BTreeMap<Key, Arc<K>>,
+    follower: Option<Follower<K>>,
     /// Names of objects by what they belong to.
     owned: HashMap<Key, BTreeSet<String>>,
     listings: HashMap<Scope, Listing<K>>,
+}
+
+impl<K> fmt::Debug for Contents<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} objects", self.objects.len())
+    }
 }
 
 /// A list that is on its way.
@@ -100,6 +109,7 @@ impl<K: Kept> Shelf<K> {
     pub(crate) fn with_owner(owner: fn(&K) -> Option<String>) -> Self {
         let contents = Contents {
             objects: BTreeMap::new(),
+            follower: None,
             owned: HashMap::new(),
             listings: HashMap::new(),
         };
@@ -107,6 +117,15 @@ impl<K: Kept> Shelf<K> {
             owner,
             contents: RwLock::new(contents),
         }
+    }
+
+    /// Tells someone of every change from now on, and of what is there already.
+    pub(crate) fn follow(&self, follower: Follower<K>) {
+        let mut contents = self.write();
+        for (key, object) in &contents.objects {
+            follower(key, Some(object));
+        }
+        contents.follower = Some(follower);
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<Arc<K>> {
@@ -137,11 +156,8 @@ impl<K: Kept> Shelf<K> {
     /// What is made of each object, of all namespaces.
     pub(crate) fn select<T>(&self, make: impl Fn(&K) -> Option<T>) -> Vec<T> {
         let contents = self.read();
-        contents
-            .objects
-            .values()
-            .filter_map(|object| make(object))
-            .collect()
+        let objects = contents.objects.values();
+        objects.filter_map(|object| make(object)).collect()
     }
 
     /// What the objects belong to.
@@ -260,7 +276,10 @@ impl<K: Kept> Contents<K> {
         if known.is_some_and(|known| version(&**known) >= version(&*object)) {
             return None;
         }
-        let before = self.remove(owner, &key);
+        let before = self.take(owner, &key);
+        if let Some(follower) = &self.follower {
+            follower(&key, Some(&object));
+        }
         if let Some(owner) = owner(&object) {
             let owner = Key::new(&key.namespace, owner);
             let names = self.owned.entry(owner).or_default();
@@ -271,6 +290,14 @@ impl<K: Kept> Contents<K> {
     }
 
     fn remove(&mut self, owner: fn(&K) -> Option<String>, key: &Key) -> Option<Arc<K>> {
+        let gone = self.take(owner, key)?;
+        if let Some(follower) = &self.follower {
+            follower(key, None);
+        }
+        Some(gone)
+    }
+
+    fn take(&mut self, owner: fn(&K) -> Option<String>, key: &Key) -> Option<Arc<K>> {
         let gone = self.objects.remove(key)?;
         if let Some(owner) = owner(&gone).map(|owner| Key::new(&key.namespace, owner))
             && let Some(names) = self.owned.get_mut(&owner)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::api::condition::{Observation, Reason};
 use crate::api::custody::{Class, Recovered};
 use crate::api::phase::Phase;
+use crate::controller::agent_run::Sort;
 use crate::events;
 
 /// What is to be done now, in this order, and when to look again.
@@ -71,6 +72,8 @@ pub(crate) enum Fact {
     OutcomeStored { seconds: f64 },
     /// A Job is missing.
     JobMissing { class: Class, recovered: Recovered },
+    /// A run has to wait because too many began lately.
+    RateLimited { scope: Sort },
 }
 
 impl<A, S> Plan<A, S> {

@@ -6,6 +6,7 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -35,11 +36,30 @@ pub(crate) struct Queue {
     entries: HashMap<Key, Entry>,
     count: u64,
     overtaken: u32,
+    adds: u64,
+    retries: u64,
+}
+
+/// How a queue stands, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Figures {
+    /// Objects that are ready.
+    pub(crate) depth: u64,
+    /// Objects that became ready, so far.
+    pub(crate) adds: u64,
+    /// Those among them that had failed.
+    pub(crate) retries: u64,
+    /// Time that all objects which are worked on have taken.
+    pub(crate) unfinished: Duration,
+    /// Time of the one among them that has taken longest.
+    pub(crate) longest: Duration,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
     place: Place,
+    /// Since when it is there, unless that is nowhere.
+    since: Option<Instant>,
     later: Option<(Instant, u64)>,
     failures: u32,
 }
@@ -56,7 +76,7 @@ enum Place {
 
 impl Queue {
     /// Asks for an object to be worked on.
-    pub(crate) fn add(&mut self, key: Key, priority: Priority) {
+    pub(crate) fn add(&mut self, key: Key, priority: Priority, now: Instant) {
         let entry = self.entries.entry(key.clone()).or_default();
         match &mut entry.place {
             Place::Ready(known) if *known <= priority => return,
@@ -64,14 +84,19 @@ impl Queue {
                 *again = Some(again.map_or(priority, |known| known.min(priority)));
                 return;
             }
-            place @ (Place::Idle | Place::Ready(_)) => *place = Place::Ready(priority),
+            place @ Place::Ready(_) => *place = Place::Ready(priority),
+            place @ Place::Idle => {
+                *place = Place::Ready(priority);
+                entry.since = Some(now);
+                self.adds += 1;
+            }
         }
         // What stands in a less urgent line as well is passed over there.
         self.ready[priority as usize].push_back(key);
     }
 
-    /// The next object; none if nothing is ready now.
-    pub(crate) fn take(&mut self, now: Instant) -> Option<Key> {
+    /// The next object, and how long it stood here; none if nothing is ready now.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<(Key, Duration)> {
         self.promote(now);
         let order: [usize; PRIORITIES] = match self.overtaken < PATIENCE {
             true => [0, 1, 2],
@@ -86,17 +111,18 @@ impl Queue {
                     continue;
                 }
                 entry.place = Place::Working(None);
+                let since = entry.since.replace(now).unwrap_or(now);
                 let others_wait = self.ready[line + 1..].iter().any(|line| !line.is_empty());
                 self.overtaken = if others_wait { self.overtaken + 1 } else { 0 };
-                return Some(key);
+                return Some((key, now.saturating_duration_since(since)));
             }
         }
         None
     }
 
     /// An object was worked on without a failure, and is looked at again at a time, or when something happens.
-    pub(crate) fn done(&mut self, key: &Key, again: Option<Instant>) {
-        self.finish(key, again, 0);
+    pub(crate) fn done(&mut self, key: &Key, again: Option<Instant>, now: Instant) {
+        self.finish(key, again, 0, now);
     }
 
     /// Working on an object failed; `delay` says from the number of failures in a row when it is tried again.
@@ -104,14 +130,15 @@ impl Queue {
         &mut self,
         key: &Key,
         now: Instant,
-        delay: impl Fn(u32) -> std::time::Duration,
+        delay: impl Fn(u32) -> Duration,
     ) -> u32 {
         let failures = self.entries.get(key).map_or(1, |entry| entry.failures + 1);
-        self.finish(key, Some(now + delay(failures)), failures);
+        self.retries += 1;
+        self.finish(key, Some(now + delay(failures)), failures, now);
         failures
     }
 
-    fn finish(&mut self, key: &Key, again: Option<Instant>, failures: u32) {
+    fn finish(&mut self, key: &Key, again: Option<Instant>, failures: u32, now: Instant) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -129,8 +156,9 @@ impl Queue {
             Place::Idle | Place::Ready(_) => return,
         };
         entry.place = Place::Idle;
+        entry.since = None;
         match asked {
-            Some(priority) => self.add(key.clone(), priority),
+            Some(priority) => self.add(key.clone(), priority, now),
             None if entry.later.is_none() && entry.failures == 0 => drop(self.entries.remove(key)),
             None => {}
         }
@@ -141,10 +169,26 @@ impl Queue {
         self.later.keys().next().map(|(at, _)| *at)
     }
 
-    /// Objects that are ready.
-    pub(crate) fn depth(&self) -> usize {
-        let ready = |entry: &&Entry| matches!(entry.place, Place::Ready(_));
-        self.entries.values().filter(ready).count()
+    /// How it stands.
+    pub(crate) fn figures(&self, now: Instant) -> Figures {
+        let mut figures = Figures {
+            adds: self.adds,
+            retries: self.retries,
+            ..Figures::default()
+        };
+        for entry in self.entries.values() {
+            match entry.place {
+                Place::Idle => {}
+                Place::Ready(_) => figures.depth += 1,
+                Place::Working(_) => {
+                    let since = entry.since.unwrap_or(now);
+                    let taken = now.saturating_duration_since(since);
+                    figures.unfinished += taken;
+                    figures.longest = figures.longest.max(taken);
+                }
+            }
+        }
+        figures
     }
 
     fn promote(&mut self, now: Instant) {
@@ -156,7 +200,7 @@ impl Queue {
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.later = None;
             }
-            self.add(key, Priority::Create);
+            self.add(key, Priority::Create, now);
         }
     }
 }

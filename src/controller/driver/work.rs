@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout
 
 use super::fault::{Class, Fault};
 use super::plan::Next;
-use super::queue::{Priority, Queue};
+use super::queue::{Figures, Priority, Queue};
 use super::{Reconciler, attempt};
 use crate::cluster::Scope;
 use crate::controller::cache::Key;
@@ -23,6 +23,8 @@ const NEVER: Duration = Duration::from_secs(24 * 3600);
 /// The work of one kind, as those see it who ask for some. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
+    /// What the queue is called where people look at it.
+    pub(crate) name: &'static str,
     shared: Arc<Shared>,
     /// Where the kind is worked on; it may be followed in more places.
     scopes: Arc<[Scope]>,
@@ -35,8 +37,9 @@ struct Shared {
 }
 
 impl Work {
-    pub(crate) fn new(scopes: Vec<Scope>) -> Self {
+    pub(crate) fn new(name: &'static str, scopes: Vec<Scope>) -> Self {
         Self {
+            name,
             shared: Arc::default(),
             scopes: scopes.into(),
         }
@@ -48,13 +51,13 @@ impl Work {
         if !scopes.any(|scope| scope.covers(&key.namespace)) {
             return;
         }
-        self.queue().add(key, priority);
+        self.queue().add(key, priority, Instant::now());
         self.shared.wake.notify_one();
     }
 
-    /// Objects that are ready to be worked on.
-    pub(crate) fn depth(&self) -> usize {
-        self.queue().depth()
+    /// How it stands.
+    pub(crate) fn figures(&self) -> Figures {
+        self.queue().figures(Instant::now())
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -88,6 +91,7 @@ pub(crate) async fn run<R: Reconciler>(
         () = context.may_act() => {}
     }
     let mut crew = Crew {
+        name: work.name,
         reconciler,
         context,
         work,
@@ -112,38 +116,41 @@ pub(crate) async fn run<R: Reconciler>(
 
 /// Those at work.
 struct Crew<R> {
+    name: &'static str,
     reconciler: Arc<R>,
     context: Arc<Context>,
     work: Work,
     tasks: JoinSet<Result<Next, Fault>>,
-    keys: HashMap<Id, Key>,
+    keys: HashMap<Id, (Key, Instant)>,
 }
 
 impl<R: Reconciler> Crew<R> {
     fn fill(&mut self, workers: usize) {
         while self.tasks.len() < workers {
-            let Some(key) = self.work.queue().take(Instant::now()) else {
+            let Some((key, waited)) = self.work.queue().take(Instant::now()) else {
                 return;
             };
+            self.context.metrics.taken(self.name, waited);
             let task = attempt(
                 Arc::clone(&self.reconciler),
                 Arc::clone(&self.context),
                 key.clone(),
             );
             let handle = self.tasks.spawn(task);
-            self.keys.insert(handle.id(), key);
+            self.keys.insert(handle.id(), (key, Instant::now()));
         }
     }
 
     fn note(&mut self, ended: Result<(Id, Result<Next, Fault>), JoinError>) {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-        let Some(key) = self.keys.remove(&id) else {
+        let Some((key, since)) = self.keys.remove(&id) else {
             return;
         };
+        self.context.metrics.worked(self.name, since.elapsed());
         let class = match ended {
             Ok((_, Ok(next))) => {
                 let again = due(next, &self.context);
-                return self.work.queue().done(&key, again);
+                return self.work.queue().done(&key, again, Instant::now());
             }
             Ok((_, Err(fault))) => fault.class,
             // A panic is a defect of ours: it must not end the work on other objects, nor come back at once.
@@ -163,7 +170,6 @@ impl<R: Reconciler> Crew<R> {
         for key in self.reconciler.shelf().keys().into_iter().chain(strays) {
             self.work.add(key, Priority::Resync);
         }
-        self.context.metrics.depth(R::KIND, self.work.depth());
     }
 
     async fn finish(mut self, deadline: Instant) {

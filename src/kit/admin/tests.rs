@@ -7,7 +7,7 @@ use crate::kit::http::read_body;
 const PATHS: Paths = Paths {
     livez: "/livez",
     readyz: "/readyz",
-    metrics: "/metrics",
+    metrics: Some("/metrics"),
     profile: "/profile",
 };
 

@@ -1,7 +1,7 @@
 //! The release builds of the programs as processes.
 
 use crate::{client::Client, cpu, load::Target, pki::Identity};
-use agents::kit::args::variable as common;
+use agents::{api::contract::env as contract, kit::args::variable as common};
 use agents_webhook::args::variable as webhook;
 use anyhow::{Context, Result, bail};
 use std::{
@@ -42,6 +42,7 @@ impl Program {
             .env_clear()
             .envs(variables.iter().copied())
             .env(common::ADMIN_LISTEN, admin.to_string())
+            .env(contract::QUEUE_LISTEN, "127.0.0.1:0")
             .env("AGENTS_LOG_FILTER", "warn")
             .stdin(Stdio::null())
             .spawn()

@@ -1,10 +1,10 @@
 //! How often a controller looks at its objects, as its metrics tell.
 
+use agents::api::contract::metric;
 use anyhow::Result;
-use opentelemetry_proto::tonic::metrics::v1::{metric::Data, number_data_point};
+use support::otlp::Receiver;
 
 use super::scene::Scene;
-use crate::kit::otlp::{Received, Receiver};
 
 /// Receives the metrics of the controllers of one scene.
 pub(super) struct Looks(Receiver);
@@ -25,28 +25,13 @@ impl Scene {
 
 impl Looks {
     /// Waits until each of so many objects was looked at about a hundred times more.
-    pub(super) async fn hundred_looks(&mut self, objects: i64) {
+    pub(super) async fn hundred_looks(&mut self, objects: u32) {
         let start = self.reconciles().await;
-        while self.reconciles().await < start + 100 * objects {}
+        while self.reconciles().await < start + f64::from(100 * objects) {}
     }
 
     /// Reconciles of all kinds so far, as the next export says.
-    async fn reconciles(&mut self) -> i64 {
-        loop {
-            let Received::Metric(metric) = self.0.next().await else {
-                continue;
-            };
-            if let (Some(Data::Sum(sum)), "agents.reconciles") = (metric.data, metric.name.as_str())
-            {
-                let counts = sum
-                    .data_points
-                    .iter()
-                    .filter_map(|point| match point.value {
-                        Some(number_data_point::Value::AsInt(count)) => Some(count),
-                        Some(number_data_point::Value::AsDouble(_)) | None => None,
-                    });
-                return counts.sum();
-            }
-        }
+    async fn reconciles(&mut self) -> f64 {
+        self.0.series(metric::RECONCILES).await.values().sum()
     }
 }

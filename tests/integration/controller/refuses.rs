@@ -66,6 +66,7 @@ async fn a_controller_without_rights_ends_with_all_that_it_lacks() -> Result<()>
     let environment = [
         ("KUBECONFIG", file.to_str().unwrap_or_default()),
         ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
+        ("AGENTS_QUEUE_LISTEN", "127.0.0.1:0"),
         ("JANGAR_AGENTS_CONTROLLER_NAMESPACES", &scene.here.name),
     ];
     let ended = Process::start(&product("agents"), &["controller"], &environment)

@@ -85,6 +85,7 @@ impl Scene {
         let mut environment = vec![
             ("KUBECONFIG", kubeconfig.to_str().context("UTF-8")?),
             ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
+            (env::QUEUE_LISTEN, "127.0.0.1:0"),
             (env::NAMESPACES, &self.here.name),
             (env::LEADER_ELECTION_LEASE_NAMESPACE, &self.here.name),
         ];

@@ -158,8 +158,8 @@ fn settings<S: Settings>(program: &str) -> Section {
     Section::new(&format!("Settings of `{program}`"), about, rows.collect())
 }
 
-async fn measured(program: &str, flags: &[&str]) -> Section {
-    let families = metrics::families(program, flags).await.into_iter();
+async fn measured(program: &str) -> Section {
+    let families = metrics::families(program).await.into_iter();
     let rows = families.map(|family| Row {
         name: family.name,
         parts: family.labels,
@@ -179,9 +179,8 @@ async fn document() -> String {
     sections.push(settings::<agents::controller::Config>("agents controller"));
     sections.push(settings::<agents_webhook::Config>("agents-webhook"));
     sections.push(settings::<agents_sidecar::Config>("agents-sidecar"));
-    sections.push(measured("agents", &["controller"]).await);
-    sections.push(measured("agents-webhook", &[]).await);
-    sections.push(measured("agents-sidecar", &[]).await);
+    sections.push(measured("agents-webhook").await);
+    sections.push(measured("agents-sidecar").await);
     let codes = Exit::ALL.iter();
     let codes = codes.map(|exit| Row::new(exit.code(), exit.meaning()));
     sections.push(Section::new(

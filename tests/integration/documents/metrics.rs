@@ -1,4 +1,4 @@
-//! The metrics of the three programs, as a scrape of each shows them.
+//! The metrics of the programs that have a page of them, as a scrape of each shows them.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(super) struct Family {
 }
 
 /// Starts a program in a cluster that has our kinds and reads its metrics page.
-pub(super) async fn families(program: &str, flags: &[&str]) -> Vec<Family> {
+pub(super) async fn families(program: &str) -> Vec<Family> {
     let cluster = lab::shared().await.unwrap().environment();
     let cluster = cluster
         .iter()
@@ -34,7 +34,7 @@ pub(super) async fn families(program: &str, flags: &[&str]) -> Vec<Family> {
     .into_iter()
     .chain(cluster)
     .collect();
-    let mut process = Process::start(&product(program), flags, &environment);
+    let mut process = Process::start(&product(program), &[], &environment);
     let admin = process.address("admin").await.to_string();
     read(&Page::scrape(&admin).await.unwrap())
 }
@@ -67,7 +67,7 @@ fn labels(page: &Page, family: &str) -> Vec<String> {
 #[tokio::test]
 async fn every_gate_of_the_ladder_is_a_metric_that_there_is() -> Result<()> {
     support::kinds!();
-    let families = families("agents-webhook", &[]).await;
+    let families = families("agents-webhook").await;
     let there: BTreeSet<_> = families.iter().map(|family| &*family.name).collect();
     let gates = Rung::ALL.into_iter().flat_map(|rung| rung.gates());
     let ours = gates.filter(|gate| gate.metric.starts_with("agents_"));

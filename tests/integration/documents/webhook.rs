@@ -96,7 +96,7 @@ fn checks() -> String {
 /// What a running webhook shows about itself.
 async fn metrics() -> String {
     let mut text = "| Metric | Type | Labels | What it says |\n|---|---|---|---|\n".to_owned();
-    for family in families("agents-webhook", &[]).await {
+    for family in families("agents-webhook").await {
         if family.name.starts_with("agents_webhook_") {
             let labels: Vec<_> = family
                 .labels

@@ -7,15 +7,13 @@ use agents::kit::{
     tls::{self, Source},
 };
 use nix::sys::signal::Signal;
-use opentelemetry_proto::tonic::{
-    common::v1::any_value::Value as Any, metrics::v1::metric::Data, resource::v1::Resource,
-};
+use opentelemetry_proto::tonic::{metrics::v1::metric::Data, resource::v1::Resource};
 use serde_json::{Value, json};
+use support::otlp::{self, Received, Receiver, hex};
 use tokio::task::JoinSet;
 
 use super::{
     client::{answer, connect, get, send},
-    otlp::{Received, Receiver},
     pki::{Authority, Mount},
     process::{Process, kit_program},
 };
@@ -169,17 +167,10 @@ async fn an_export_that_fails_is_counted_and_logged_and_delays_nothing() {
     assert_eq!(process.end().await.code, Some(0));
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn text(resource: &Resource, name: &str) -> Option<String> {
     let attribute = resource
         .attributes
         .iter()
         .find(|attribute| attribute.key == name)?;
-    let Any::StringValue(text) = attribute.value.as_ref()?.value.as_ref()? else {
-        return None;
-    };
-    Some(text.clone())
+    Some(otlp::text(attribute).to_owned())
 }

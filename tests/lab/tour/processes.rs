@@ -5,7 +5,10 @@ use super::{
     admission::{RUNG, Webhook},
 };
 use agents::{
-    api::{contract::path, registration::Reach},
+    api::{
+        contract::{env, path},
+        registration::Reach,
+    },
     kit::args::variable as common,
 };
 use agents_webhook::args::variable;
@@ -52,9 +55,10 @@ pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
         ),
         (common::TLS_KEY_FILE, text(folder, "webhook/tls.key")?),
     ];
+    let controller = [(env::QUEUE_LISTEN, "127.0.0.1:0".to_owned())];
     let mut up = Vec::new();
     let programs = [
-        ("agents", &["controller"][..], &[][..]),
+        ("agents", &["controller"][..], &controller[..]),
         ("agents-sidecar", &[], &[]),
         ("agents-webhook", &[], &webhook),
     ];

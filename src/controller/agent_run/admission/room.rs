@@ -1,141 +1,54 @@
 //! How much room there is, while one goes along the line.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 
 use jiff::Timestamp;
 
-use super::limits::Limits;
-use super::{Place, Refusal, Ticket};
+use super::Refusal;
+use super::index::{Index, Seat};
+use super::scope::Scope;
 use crate::api::condition::Lifecycle;
 
-/// What a limit is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Scope<'a> {
-    Cluster,
-    Namespace(&'a str),
-    Agent(&'a str, &'a str),
-    Repository(&'a str),
-}
-
-/// Who runs, who began a short time ago, and who waits, by scope.
+/// What the index counts, and who was let in since.
 pub(super) struct Room<'a> {
-    limits: &'a Limits,
+    index: &'a Index,
     now: Timestamp,
-    running: HashMap<Scope<'a>, usize>,
-    /// The oldest first.
-    begun: HashMap<Scope<'a>, Vec<Timestamp>>,
-    waiting: HashMap<Scope<'a>, usize>,
+    entered: HashMap<Scope, usize>,
 }
 
 impl<'a> Room<'a> {
-    pub(super) fn new(all: &'a [Ticket], limits: &'a Limits, now: Timestamp) -> Self {
-        let mut room = Self {
-            limits,
+    pub(super) fn new(index: &'a Index, now: Timestamp) -> Self {
+        Self {
+            index,
             now,
-            running: HashMap::new(),
-            begun: HashMap::new(),
-            waiting: HashMap::new(),
-        };
-        for ticket in all {
-            match ticket.place {
-                Place::Running { since } => {
-                    room.count_running(ticket);
-                    room.count_begun(ticket, since);
-                }
-                Place::Ended {
-                    began: Some(began), ..
-                } => room.count_begun(ticket, began),
-                Place::Ended { began: None, .. } | Place::Waiting | Place::Aside => {}
-            }
-        }
-        for times in room.begun.values_mut() {
-            times.sort_unstable();
-        }
-        room
-    }
-
-    /// Lets the next in line in, or says why not and counts it among those who wait.
-    pub(super) fn enter(&mut self, ticket: &'a Ticket) -> Option<Refusal> {
-        let refusal = self.too_many(ticket).or_else(|| self.too_fast(ticket));
-        let Some(refusal) = refusal else {
-            self.count_running(ticket);
-            self.count_begun(ticket, self.now);
-            return None;
-        };
-        let refusal = self.too_long(ticket, refusal);
-        for scope in scopes(ticket) {
-            *self.waiting.entry(scope).or_default() += 1;
-        }
-        Some(refusal)
-    }
-
-    fn count_running(&mut self, ticket: &'a Ticket) {
-        for scope in scopes(ticket) {
-            *self.running.entry(scope).or_default() += 1;
+            entered: HashMap::new(),
         }
     }
 
-    fn count_begun(&mut self, ticket: &'a Ticket, at: Timestamp) {
-        let over = at.checked_add(self.limits.window);
-        if over.is_ok_and(|over| over > self.now) {
-            for scope in scopes(ticket) {
-                self.begun.entry(scope).or_default().push(at);
-            }
-        }
+    /// Why this one cannot come in, if it cannot.
+    pub(super) fn refusal(&self, seat: &Seat) -> Option<Refusal> {
+        let mut scopes = seat.scopes.iter();
+        scopes
+            .find_map(|scope| self.too_many(scope))
+            .or_else(|| seat.scopes.iter().find_map(|scope| self.too_fast(scope)))
     }
 
-    /// Too many at a time.
-    fn too_many(&self, ticket: &'a Ticket) -> Option<Refusal> {
-        let mut scopes = scopes(ticket);
-        let full = scopes.find_map(|scope| {
-            let limit = self.limit_at_a_time(scope)?;
-            (count(&self.running, scope) >= limit).then_some((scope, limit))
-        });
-        let (scope, limit) = full?;
-        Some(Refusal {
-            reason: Lifecycle::ConcurrencyLimit,
-            message: format!(
-                "{} under way, which is the limit",
-                runs(limit, scope, ("is", "are"))
-            ),
-            until: None,
-        })
-    }
-
-    /// Too many within the window. It is over for the one that began when the oldest is no longer within it.
-    fn too_fast(&self, ticket: &'a Ticket) -> Option<Refusal> {
-        let mut scopes = scopes(ticket);
-        let (scope, limit, oldest) = scopes.find_map(|scope| {
-            let limit = self.limit_in_window(scope)?;
-            let times = self.begun.get(&scope)?;
-            let oldest = times.len().checked_sub(limit)?;
-            Some((scope, limit, *times.get(oldest)?))
-        })?;
-        let seconds = self.limits.window.as_secs();
-        Some(Refusal {
-            reason: Lifecycle::RateLimit,
-            message: format!(
-                "{} within {seconds} s, which is the limit",
-                runs(limit, scope, ("began", "began"))
-            ),
-            until: oldest.checked_add(self.limits.window).ok(),
-        })
-    }
-
-    /// Too many wait already: the run has no place in line, but it comes up when the line gets shorter.
-    fn too_long(&self, ticket: &'a Ticket, refusal: Refusal) -> Refusal {
-        let mut scopes = scopes(ticket);
-        let full = scopes.find_map(|scope| {
-            let limit = self.limit_in_line(scope)?;
-            (count(&self.waiting, scope) >= limit).then_some((scope, limit))
+    /// The same as far as it is told: one whose line is too long has no place in it.
+    pub(super) fn told(&self, seat: &Seat, refusal: Refusal) -> Refusal {
+        let full = seat.scopes.iter().find_map(|scope| {
+            let limit = scope.in_line(self.index.limits())?;
+            // Those before it who would be let in now do not wait.
+            let most = limit.saturating_add(self.entered(scope));
+            let before = self.index.waiting_before(scope, seat, most);
+            (before >= most).then_some((scope, limit))
         });
         match full {
             Some((scope, limit)) => Refusal {
                 reason: Lifecycle::QueueLimit,
+                scope: scope.sort(),
                 message: format!(
                     "{} already, which is the limit",
-                    runs(limit, scope, ("waits", "wait"))
+                    scope.runs(limit, ("waits", "wait"))
                 ),
                 until: refusal.until,
             },
@@ -143,62 +56,54 @@ impl<'a> Room<'a> {
         }
     }
 
-    fn limit_at_a_time(&self, scope: Scope<'_>) -> Option<usize> {
-        let limits = self.limits;
-        match scope {
-            Scope::Agent(..) => Some(limits.agent),
-            Scope::Namespace(_) => Some(limits.namespace),
-            Scope::Cluster => Some(limits.cluster),
-            Scope::Repository(name) => limits.of_repository(name),
+    /// Lets one in.
+    pub(super) fn enter(&mut self, seat: &Seat) {
+        for scope in seat.scopes.iter() {
+            *self.entered.entry(scope.clone()).or_default() += 1;
         }
     }
 
-    fn limit_in_window(&self, scope: Scope<'_>) -> Option<usize> {
-        self.limits.rate.of(scope)
+    /// Whether nobody at all can come in any more.
+    pub(super) fn is_closed(&self) -> bool {
+        let all = Scope::Cluster;
+        self.too_many(&all)
+            .or_else(|| self.too_fast(&all))
+            .is_some()
     }
 
-    fn limit_in_line(&self, scope: Scope<'_>) -> Option<usize> {
-        self.limits.queue.of(scope)
+    fn entered(&self, scope: &Scope) -> usize {
+        self.entered.get(scope).copied().unwrap_or_default()
     }
-}
 
-impl super::limits::ByScope {
-    /// Zero is no limit, and there is none for an agent.
-    fn of(self, scope: Scope<'_>) -> Option<usize> {
-        let limit = match scope {
-            Scope::Agent(..) => 0,
-            Scope::Namespace(_) => self.namespace,
-            Scope::Cluster => self.cluster,
-            Scope::Repository(_) => self.repository,
-        };
-        (limit > 0).then_some(limit)
+    /// Too many at a time.
+    fn too_many(&self, scope: &Scope) -> Option<Refusal> {
+        let limit = scope.at_a_time(self.index.limits())?;
+        if self.index.running(scope) + self.entered(scope) < limit {
+            return None;
+        }
+        let message = scope.runs(limit, ("is", "are"));
+        Some(Refusal {
+            reason: Lifecycle::ConcurrencyLimit,
+            scope: scope.sort(),
+            message: format!("{message} under way, which is the limit"),
+            until: None,
+        })
     }
-}
 
-/// What a run counts for, in the order in which limits are looked at.
-fn scopes(ticket: &Ticket) -> impl Iterator<Item = Scope<'_>> {
-    let namespace = ticket.key.namespace.as_str();
-    let repository = ticket.repository.as_deref().map(Scope::Repository);
-    [Scope::Agent(namespace, &ticket.agent)]
-        .into_iter()
-        .chain(repository)
-        .chain([Scope::Namespace(namespace), Scope::Cluster])
-}
-
-fn count<K: Hash + Eq>(counts: &HashMap<K, usize>, scope: K) -> usize {
-    counts.get(&scope).copied().unwrap_or_default()
-}
-
-/// So many runs do something, for people.
-fn runs(count: usize, scope: Scope<'_>, (one, many): (&str, &str)) -> String {
-    let of = match scope {
-        Scope::Cluster => String::new(),
-        Scope::Namespace(_) => " of the namespace".to_owned(),
-        Scope::Agent(_, name) => format!(" of agent {name}"),
-        Scope::Repository(name) => format!(" of repository {name}"),
-    };
-    match count {
-        1 => format!("1 run{of} {one}"),
-        count => format!("{count} runs{of} {many}"),
+    /// Too many within the window. It is over for the one that began when the oldest is no longer within it.
+    fn too_fast(&self, scope: &Scope) -> Option<Refusal> {
+        let limits = self.index.limits();
+        let limit = scope.in_window(limits)?;
+        let begun = self.index.begun(scope, self.now);
+        let last = (begun.len() + self.entered(scope)).checked_sub(limit)?;
+        let oldest = begun.get(last).copied().unwrap_or(self.now);
+        let seconds = limits.window.as_secs();
+        let message = scope.runs(limit, ("began", "began"));
+        Some(Refusal {
+            reason: Lifecycle::RateLimit,
+            scope: scope.sort(),
+            message: format!("{message} within {seconds} s, which is the limit"),
+            until: oldest.checked_add(limits.window).ok(),
+        })
     }
 }

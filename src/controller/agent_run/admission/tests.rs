@@ -1,10 +1,39 @@
+mod histories;
+mod recount;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::index::Index;
 use super::limits::{ByScope, Repositories};
 use super::*;
+use crate::controller::cache::Key;
+
+/// An index of these runs.
+fn index(all: &[Ticket], limits: &Limits, now: Timestamp) -> Index {
+    let mut index = Index::new(limits.clone());
+    for ticket in all {
+        index.put(ticket.clone(), now);
+    }
+    index
+}
+
+/// What the index decides about a run.
+fn decide(all: &[Ticket], uid: &str, limits: &Limits, now: Timestamp) -> Decision {
+    let me = all.iter().find(|ticket| ticket.uid == uid);
+    let key = me.map(|me| me.key.clone()).unwrap_or_default();
+    let decision = index(all, limits, now).decide(&key, uid, now);
+    assert_eq!(decision, recount::decide(all, uid, limits, now));
+    decision
+}
+
+fn next(all: &[Ticket], limits: &Limits, now: Timestamp) -> Vec<Key> {
+    let next = index(all, limits, now).next(now);
+    assert_eq!(next, recount::next(all, limits, now));
+    next
+}
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -25,6 +54,7 @@ fn run(name: &str, age: i64, place: Place) -> Ticket {
         agent: "a".to_owned(),
         repository: None,
         idempotency: None,
+        blocked: None,
         place,
     }
 }
@@ -58,6 +88,7 @@ fn said(decision: &Decision) -> String {
             reason,
             message,
             until,
+            scope: _,
         }) => {
             let until = until.map_or(String::new(), |until| format!(" until {until}"));
             format!("{}: {message}{until}", reason.as_str())
@@ -458,4 +489,32 @@ proptest! {
         let left = all.iter().filter(|ticket| ticket.place == Place::Waiting).count();
         prop_assert_eq!(left, 0, "nobody waits for ever");
     }
+}
+
+#[test]
+fn a_slot_that_is_not_taken_goes_to_the_next_at_once() {
+    let limits = Limits {
+        namespace: 1,
+        ..roomy()
+    };
+    let book = Book::new(limits);
+    let (first, second) = (Key::new("n", "first"), Key::new("n", "second"));
+    for ticket in [waiting("first", 20), waiting("second", 10)] {
+        let key = ticket.key.clone();
+        book.note(&key, Some(ticket), now());
+    }
+    let second_may = || book.consider(&second, "second", now()) == Decision::Admit;
+    assert_eq!(book.admit(&first, "first", now()), Decision::Admit);
+    assert!(!second_may(), "the slot is given");
+    assert!(!book.expire(now()), "it has only just been given");
+    assert!(book.give_back("first", now()), "it could not begin");
+    assert_eq!(book.next(now()), [second.clone()]);
+    assert!(second_may(), "who could not begin holds nobody back");
+    // It asks again, and so has its place in line.
+    assert_eq!(book.admit(&second, "second", now()), Decision::Admit);
+    let refused = book.consider(&first, "first", now());
+    assert!(matches!(refused, Decision::Wait(_)), "{refused:?}");
+    let later = now().checked_add(Duration::from_secs(61)).unwrap();
+    assert!(book.expire(later), "it has had its time");
+    assert_eq!(book.next(later), [first]);
 }

@@ -3,14 +3,19 @@
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
-use super::{Limits, is_capacity};
+use super::is_capacity;
+use crate::api::condition::Reason;
 use crate::api::kinds::AgentRun;
+use crate::controller::agent_run::read_reason;
 use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn;
 use crate::controller::cache::Key;
 
 /// Parameters that name the repository of a run, the first that is there.
 const REPOSITORY: [&str; 3] = ["repository", "repo", "issueRepository"];
+
+/// Where someone else gave a reason that we do not know.
+const OTHER: &str = "Other";
 
 /// A run as admission sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +27,8 @@ pub(in crate::controller::agent_run) struct Ticket {
     /// In lower case, since hosts do not tell such names apart.
     pub(super) repository: Option<String>,
     pub(super) idempotency: Option<String>,
+    /// The reason for which it is held back, of a closed list.
+    pub(super) blocked: Option<&'static str>,
     pub(super) place: Place,
 }
 
@@ -42,12 +49,10 @@ pub(in crate::controller::agent_run) enum Place {
 }
 
 impl Ticket {
-    /// The ticket of a run; one that was admitted has begun, although its status may not say so yet.
-    pub(in crate::controller::agent_run) fn of(
-        run: &AgentRun,
-        admitted: Option<Timestamp>,
-    ) -> Self {
+    /// The ticket of a run, as its status tells it.
+    pub(in crate::controller::agent_run) fn of(run: &AgentRun) -> Self {
         let created = run.creation_timestamp();
+        let blocked = status::blocked_reason(run);
         Self {
             key: Key::of(run),
             uid: run.uid().unwrap_or_default(),
@@ -55,32 +60,9 @@ impl Ticket {
             agent: run.spec.agent_ref.name.clone(),
             repository: repository(run),
             idempotency: idempotency(run).map(str::to_owned),
-            place: place(run, admitted),
+            blocked: blocked.map(|word| read_reason(word).map_or(OTHER, Reason::as_str)),
+            place: place(run),
         }
-    }
-
-    /// The ticket of a run, unless it has ended and matters no more: neither to how many began lately, nor to the key of
-    /// the run that asks.
-    pub(in crate::controller::agent_run) fn if_it_matters(
-        run: &AgentRun,
-        admitted: Option<Timestamp>,
-        asks: Option<&AgentRun>,
-        (limits, now): (&Limits, Timestamp),
-    ) -> Option<Self> {
-        let matters = match place(run, admitted) {
-            Place::Waiting | Place::Aside | Place::Running { .. } => true,
-            Place::Ended { began: None, .. } => false,
-            Place::Ended {
-                began: Some(began), ..
-            } => {
-                let key = asks.and_then(idempotency);
-                let is_new = began
-                    .checked_add(limits.window)
-                    .is_ok_and(|over| over > now);
-                is_new || (key.is_some() && idempotency(run) == key)
-            }
-        };
-        matters.then(|| Self::of(run, admitted))
     }
 
     /// Who comes first: who was made first, and of two in the same second one for certain.
@@ -105,8 +87,8 @@ fn repository(run: &AgentRun) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Where a run stands, by its status and by what was decided a moment ago.
-fn place(run: &AgentRun, admitted: Option<Timestamp>) -> Place {
+/// Where a run stands, by its status.
+fn place(run: &AgentRun) -> Place {
     let stored = run.status.as_ref();
     let began = stored.and_then(|status| status.started_at);
     let updated = stored.and_then(|status| status.updated_at);
@@ -117,8 +99,8 @@ fn place(run: &AgentRun, admitted: Option<Timestamp>) -> Place {
             at: at.or(updated).unwrap_or(Timestamp::UNIX_EPOCH),
         };
     }
-    if turn::has_begun(run) || admitted.is_some() {
-        let since = began.or(admitted).or(updated);
+    if turn::has_begun(run) {
+        let since = began.or(updated);
         return Place::Running {
             since: since.unwrap_or(Timestamp::UNIX_EPOCH),
         };
@@ -137,8 +119,8 @@ pub(in crate::controller::agent_run) fn makes_room(
     before: &AgentRun,
     after: Option<&AgentRun>,
 ) -> bool {
-    let had = matches!(place(before, None), Place::Waiting | Place::Running { .. });
-    let has = after
-        .is_some_and(|after| matches!(place(after, None), Place::Waiting | Place::Running { .. }));
+    let had = matches!(place(before), Place::Waiting | Place::Running { .. });
+    let has =
+        after.is_some_and(|after| matches!(place(after), Place::Waiting | Place::Running { .. }));
     had && !has
 }

@@ -21,7 +21,7 @@ use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn::{self, Try, Turn};
 use crate::controller::agent_run::work::{Found, Lack, resolve};
-use crate::controller::driver::plan::{Next, Plan, Step};
+use crate::controller::driver::plan::{Fact, Next, Plan, Step};
 
 /// Time between two looks for something that cannot be watched.
 const POLL: Duration = Duration::from_secs(5);
@@ -95,7 +95,11 @@ pub(super) fn begin(
             return store(status::duplicate(run, *reason, of, seen.now));
         }
         Decision::Wait(refusal) => {
-            let waiting = status::waiting(run, refusal.reason, &refusal.message);
+            let mut waiting = status::waiting(run, refusal.reason, &refusal.message);
+            if refusal.reason == Lifecycle::RateLimit {
+                let scope = refusal.scope;
+                waiting.facts.push(Fact::RateLimited { scope });
+            }
             return Plan {
                 steps: vec![Step::status(waiting)],
                 next: refusal.until.map_or(Next::Wait, Next::At),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::condition::ConditionType;
 use crate::api::kind::Kind;
-use crate::controller::agent_run::admission::{Limits, Refusal};
+use crate::controller::agent_run::admission::{Limits, Refusal, Sort};
 use crate::controller::agent_run::artifacts::Artifacts;
 use crate::controller::agent_run::settings::{Keep, Runner};
 use crate::controller::driver::fault::{Class, Fault};
@@ -304,6 +304,7 @@ fn a_run_begins_when_it_may() {
     let wait = || {
         Decision::Wait(Refusal {
             reason: Lifecycle::RateLimit,
+            scope: Sort::Cluster,
             message: "2 runs began within 60 s, which is the limit".to_owned(),
             until: Some(until),
         })

@@ -1,6 +1,7 @@
 //! What `make run` starts, from the first line to the last: with our programs as processes, then as pods where they can run.
 
 use crate::lab::traces::{Suspect, interfaces};
+use agents::api::contract::path;
 use anyhow::{Context, Result, bail, ensure};
 use nix::{
     sys::signal::{Signal, kill},
@@ -14,6 +15,7 @@ use std::{
     time::Duration,
 };
 use support::{
+    http,
     lab::{
         own_name,
         report::measured,
@@ -111,12 +113,13 @@ impl Tour {
 /// Where the programs answer, as the guide tells it.
 fn admin_addresses(guide: &str) -> Vec<(String, String)> {
     let lines = guide.lines().map(str::trim);
-    let told = lines.filter_map(|line| line.strip_prefix("http://")?.split_once("/metrics  "));
-    told.map(|(address, rest)| {
+    let told = lines.filter_map(|line| {
+        let (address, rest) = line.strip_prefix("http://")?.split_once('/')?;
+        let (_, rest) = rest.split_once("  ")?;
         let name = rest.split(';').next().unwrap_or_default();
-        (name.to_owned(), address.to_owned())
-    })
-    .collect()
+        Some((name.to_owned(), address.to_owned()))
+    });
+    told.collect()
 }
 
 /// How long it took, as it is told in words.
@@ -149,6 +152,14 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
         "{guide}"
     );
     for (name, address) in &programs {
+        http::get(address, path::LIVEZ)
+            .await
+            .with_context(|| name.clone())?;
+        if name == "agents" {
+            let page = Page::scrape(address).await;
+            ensure!(page.is_err(), "the metrics of {name} go out over OTLP only");
+            continue;
+        }
         let page = Page::scrape(address).await.with_context(|| name.clone())?;
         let unnamed = page.series("agents_build_info").is_empty();
         ensure!(!unnamed, "{name} at {address} has no agents_build_info");
@@ -160,7 +171,7 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
     tour.interrupt().await?;
     assert_eq!(suspect.traces()?, Vec::<String>::new());
     for (name, address) in &programs {
-        let answered = Page::scrape(address).await.is_ok();
+        let answered = http::get(address, path::LIVEZ).await.is_ok();
         ensure!(!answered, "{name} still answers at {address}");
     }
     Ok((record.tier, took))
@@ -189,7 +200,7 @@ fn times_and_addresses_are_read_as_they_are_told() {
         "[ 1.0s] the examples are applied; lab and programs were ready after 9.5 s\n[ 2.0s] more";
     assert_eq!(told_time(said).unwrap(), Duration::from_millis(9500));
     assert!(told_time("lab and programs were ready after 2 min 3 s").is_err());
-    let guide = "The programs answer at\n  http://127.0.0.1:1/metrics  agents; also /livez\n\nMore";
+    let guide = "The programs answer at\n  http://127.0.0.1:1/livez  agents; also /readyz\n\nMore";
     let expected = [("agents".to_owned(), "127.0.0.1:1".to_owned())];
     assert_eq!(admin_addresses(guide), expected);
 }

@@ -1,6 +1,7 @@
-//! A real OTLP receiver over gRPC that keeps what it is sent. It is served by the kit itself, over HTTP/2.
+//! A small OTLP capture: a real receiver over gRPC that keeps what it is sent, and questions about what that was. It is
+//! served by the kit itself, over HTTP/2.
 
-use std::{convert::Infallible, net::SocketAddr};
+use std::{collections::BTreeMap, convert::Infallible, net::SocketAddr, time::Duration};
 
 use ::http::Request;
 use agents::kit::{
@@ -19,7 +20,8 @@ use opentelemetry_proto::tonic::{
             trace_service_server::{TraceService, TraceServiceServer},
         },
     },
-    metrics::v1::Metric,
+    common::v1::{KeyValue, any_value::Value as Any},
+    metrics::v1::{Metric, metric::Data, number_data_point},
     resource::v1::Resource,
     trace::v1::Span,
 };
@@ -32,30 +34,39 @@ use tokio::{
 use tonic::{Response, Status, async_trait};
 use tower::{Service, ServiceExt};
 
-use super::client::DEADLINE;
+/// No test waits longer than this for anything.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Something that was received.
 #[derive(Debug)]
-pub(crate) enum Received {
+pub enum Received {
+    /// A span, with who made it.
     Span(Resource, Span),
+    /// A metric with all its series.
     Metric(Metric),
 }
 
+/// What one export says of a series: its labels as `name=value`, in order.
+pub type Labels = Vec<String>;
+
 /// A receiver that runs.
-pub(crate) struct Receiver {
-    pub(super) address: SocketAddr,
+pub struct Receiver {
+    /// Where it listens.
+    pub address: SocketAddr,
     received: UnboundedReceiver<Received>,
     trigger: Trigger,
     serving: JoinHandle<Drained>,
 }
 
 impl Receiver {
-    pub(crate) async fn start() -> Self {
+    /// Starts one, without TLS.
+    pub async fn start() -> Self {
         Self::start_over(Transport::Plain).await
     }
 
+    /// Starts one.
     #[expect(clippy::disallowed_methods, reason = "the handle is kept and awaited")]
-    pub(super) async fn start_over(transport: Transport) -> Self {
+    pub async fn start_over(transport: Transport) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (sender, received) = unbounded_channel();
@@ -85,19 +96,66 @@ impl Receiver {
         }
     }
 
-    pub(crate) fn endpoint(&self) -> String {
+    /// Its address as programs are told it.
+    pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The next thing that was sent.
-    pub(crate) async fn next(&mut self) -> Received {
+    pub async fn next(&mut self) -> Received {
         let next = timeout(DEADLINE, self.received.recv()).await;
         next.expect("telemetry in time")
             .expect("a receiver that runs")
     }
 
+    /// The series of a metric, as the next export tells them; of a histogram, how often something was recorded.
+    pub async fn series(&mut self, name: &str) -> BTreeMap<Labels, f64> {
+        loop {
+            if let Received::Metric(metric) = self.next().await
+                && metric.name == name
+            {
+                return read(&metric);
+            }
+        }
+    }
+
+    /// Waits until an export tells of a metric what is wanted.
+    pub async fn until(
+        &mut self,
+        name: &str,
+        wanted: impl Fn(&BTreeMap<Labels, f64>) -> bool,
+    ) -> BTreeMap<Labels, f64> {
+        let mut last = BTreeMap::new();
+        let found = timeout(DEADLINE, async {
+            loop {
+                last = self.series(name).await;
+                if wanted(&last) {
+                    return;
+                }
+            }
+        });
+        if found.await.is_err() {
+            panic!("{name} is not as wanted; last seen: {last:?}");
+        }
+        last
+    }
+
+    /// Waits for a span.
+    pub async fn span(&mut self, wanted: impl Fn(&Span) -> bool) -> Span {
+        let found = timeout(DEADLINE, async {
+            loop {
+                if let Received::Span(_, span) = self.next().await
+                    && wanted(&span)
+                {
+                    return span;
+                }
+            }
+        });
+        found.await.expect("the span in time")
+    }
+
     /// Ends the receiver; gives what was sent and not yet looked at.
-    pub(crate) async fn end(mut self) -> Vec<Received> {
+    pub async fn end(mut self) -> Vec<Received> {
         self.trigger.start(Instant::now() + DEADLINE);
         self.serving.await.expect("no panic");
         let mut rest = Vec::new();
@@ -106,6 +164,55 @@ impl Receiver {
         }
         rest
     }
+}
+
+/// The value of each series.
+pub fn read(metric: &Metric) -> BTreeMap<Labels, f64> {
+    let numbers = match &metric.data {
+        Some(Data::Gauge(gauge)) => &gauge.data_points,
+        Some(Data::Sum(sum)) => &sum.data_points,
+        Some(Data::Histogram(histogram)) => {
+            let points = histogram.data_points.iter();
+            let counts = points.map(|point| (labels(&point.attributes), point.count as f64));
+            return counts.collect();
+        }
+        Some(Data::ExponentialHistogram(_) | Data::Summary(_)) | None => return BTreeMap::new(),
+    };
+    let values = numbers.iter().map(|point| {
+        let value = match point.value {
+            Some(number_data_point::Value::AsInt(value)) => value as f64,
+            Some(number_data_point::Value::AsDouble(value)) => value,
+            None => f64::NAN,
+        };
+        (labels(&point.attributes), value)
+    });
+    values.collect()
+}
+
+fn labels(attributes: &[KeyValue]) -> Labels {
+    let mut labels: Labels = attributes
+        .iter()
+        .map(|label| format!("{}={}", label.key, text(label)))
+        .collect();
+    labels.sort();
+    labels
+}
+
+/// The value of an attribute, if it is a text.
+pub fn text(attribute: &KeyValue) -> &str {
+    match attribute
+        .value
+        .as_ref()
+        .and_then(|value| value.value.as_ref())
+    {
+        Some(Any::StringValue(text)) => text,
+        _ => "",
+    }
+}
+
+/// Bytes as they are written in ids.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 async fn serve<S>(service: S, request: Request<Incoming>) -> Result<S::Response, Infallible>

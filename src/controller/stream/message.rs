@@ -1,0 +1,81 @@
+//! What is told, and how it is written.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::hub::{self, Hub};
+use crate::controller::agent_run::{Figures, RunBook};
+use crate::controller::context::Clock;
+use crate::controller::lease::Leadership;
+
+/// Namespaces, agents and repositories that are told one by one, of each.
+const TOP: usize = 20;
+
+/// Where it comes from.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) book: Arc<RunBook>,
+    pub(super) leadership: Leadership,
+    pub(super) clock: Clock,
+    pub(super) hub: Arc<Hub>,
+}
+
+/// Everything as it is at a time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Snapshot {
+    pub(super) at: Timestamp,
+    /// Only who holds the lease has numbers that count.
+    pub(super) leader: bool,
+    pub(super) queue: Option<Figures>,
+    /// So that nobody has to compare clocks.
+    pub(super) oldest_waiting_seconds: Option<f64>,
+    pub(super) stream: hub::Figures,
+    /// Set where a reader named an event that is not kept any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) gap: bool,
+}
+
+impl State {
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let at = self.clock.now();
+        let leader = self.leadership.is_held();
+        let queue = leader.then(|| self.book.figures(TOP));
+        let oldest = queue
+            .as_ref()
+            .and_then(|queue| queue.cluster.oldest_waiting_since);
+        Snapshot {
+            at,
+            leader,
+            oldest_waiting_seconds: oldest
+                .map(|oldest| at.duration_since(oldest).as_secs_f64().max(0.0)),
+            queue,
+            stream: self.hub.figures(),
+            gap: false,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Whether it says the same as another, whatever the time and whoever reads.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.leader == other.leader && self.queue == other.queue
+    }
+
+    pub(super) fn json(&self) -> Vec<u8> {
+        // Numbers and texts only, so it cannot fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// One event as it is sent. JSON has no line breaks, so the data is one line.
+pub(super) fn event(name: &str, id: Option<&str>, data: &[u8]) -> Bytes {
+    let id = id.map_or(String::new(), |id| format!("id: {id}\n"));
+    let mut text = format!("event: {name}\n{id}data: ").into_bytes();
+    text.extend_from_slice(data);
+    text.extend_from_slice(b"\n\n");
+    text.into()
+}

@@ -1,0 +1,113 @@
+//! Answers requests: the numbers as they are, or a stream of them.
+
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::future::{Ready, ready};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http_body_util::{Either, Full, StreamBody};
+use tower::Service;
+
+use super::message::{State, event};
+use super::reader::{Frames, Reader};
+use crate::api::contract::{queue, queue_event};
+use crate::kit::http::{TextBody, text};
+use crate::kit::shutdown::Shutdown;
+
+/// Where a reader says which event it had last.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// How the queue stands, for whoever asks.
+#[derive(Clone)]
+pub(super) struct Queue {
+    state: State,
+    shutdown: Shutdown,
+}
+
+type Answer = Response<Either<TextBody, StreamBody<Frames>>>;
+
+impl Queue {
+    pub(super) fn new(state: State, shutdown: Shutdown) -> Self {
+        Self { state, shutdown }
+    }
+
+    fn now(&self) -> Answer {
+        let json = self.state.snapshot().json();
+        let mut answer = Response::new(Either::Left(Full::new(json.into())));
+        set(&mut answer, "application/json");
+        answer
+    }
+
+    fn stream(&self, headers: &HeaderMap) -> Answer {
+        let asked = headers.get(LAST_EVENT_ID);
+        let asked = asked.and_then(|id| id.to_str().ok());
+        let asked = asked.filter(|id| !id.is_empty());
+        let hub = &self.state.hub;
+        let Some((place, resumed)) = hub.enter(asked) else {
+            let mut answer = refusal(StatusCode::SERVICE_UNAVAILABLE, "too many readers\n");
+            let later = HeaderValue::from_static("5");
+            answer.headers_mut().insert(header::RETRY_AFTER, later);
+            return answer;
+        };
+        let first = (!resumed).then(|| self.first(asked.is_some()));
+        let reader = Reader {
+            place,
+            news: hub.news(),
+            shutdown: self.shutdown.clone(),
+            first,
+        };
+        let mut answer = Response::new(Either::Right(StreamBody::new(reader.frames())));
+        set(&mut answer, "text/event-stream");
+        let unbuffered = HeaderValue::from_static("no");
+        answer.headers_mut().insert("x-accel-buffering", unbuffered);
+        answer
+    }
+
+    /// Everything as it is, under the name of the last event.
+    fn first(&self, gap: bool) -> Bytes {
+        let id = self.state.hub.last_id();
+        let mut snapshot = self.state.snapshot();
+        snapshot.gap = gap;
+        event(queue_event::SNAPSHOT, Some(&id), &snapshot.json())
+    }
+}
+
+impl<B> Service<Request<B>> for Queue {
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = Ready<Result<Answer, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let path = request.uri().path();
+        let answer = if ![queue::SNAPSHOT, queue::STREAM].contains(&path) {
+            refusal(StatusCode::NOT_FOUND, "no such path\n")
+        } else if request.method() != Method::GET {
+            refusal(StatusCode::METHOD_NOT_ALLOWED, "only GET\n")
+        } else if path == queue::SNAPSHOT {
+            self.now()
+        } else if request.version() == Version::HTTP_2 {
+            // A reader who stalls could hide behind other requests on the same connection.
+            let why = "the stream is for HTTP/1.1\n";
+            refusal(StatusCode::HTTP_VERSION_NOT_SUPPORTED, why)
+        } else {
+            self.stream(request.headers())
+        };
+        ready(Ok(answer))
+    }
+}
+
+fn refusal(status: StatusCode, why: &'static str) -> Answer {
+    text(status, why).map(Either::Left)
+}
+
+fn set(answer: &mut Answer, content: &'static str) {
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
+    let no_store = HeaderValue::from_static("no-store");
+    headers.insert(header::CACHE_CONTROL, no_store);
+}
