@@ -8,6 +8,7 @@ mod args;
 mod cache;
 mod context;
 mod driver;
+mod egress;
 mod groups;
 mod lease;
 mod metrics;
@@ -39,6 +40,7 @@ use crate::kit::telemetry::Identity;
 use args::OwnPod;
 use context::{Clock, Context};
 use driver::Pace;
+use egress::Egress;
 use lease::Elector;
 use metrics::Metrics;
 
@@ -63,6 +65,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         mut lease,
         runs,
         events,
+        egress,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
@@ -73,6 +76,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let needed = needs::all(&groups, lease.enabled.then_some(&*lease_home));
     look(&client, &needed).await?;
     let metrics = Metrics::new(&program.telemetry().meter());
+    let egress = Egress::new(egress, workers, &metrics).await?;
     let (elector, leadership) = Elector::new(
         client.clone(),
         lease,
@@ -86,6 +90,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         clock: Clock,
         metrics,
         leadership,
+        egress,
     });
     let pace = Pace { workers, sweep };
     wiring::start(&mut program, context, groups, runs, pace);

@@ -1,11 +1,12 @@
 //! AgentRun: one piece of work, done by one Job or step by step by several, whose outcome is never lost.
 //!
 //! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`turn`] is where a run stands, [`work`] what is
-//! to be done, [`admission`] whether it may begin, [`job`] the objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is
+//! to be done, [`admission`] whether it may begin, [`job`] the objects that do it, [`custom`] the endpoint that does it instead, [`status`] how a run stands in words, [`retention`] how long everything is
 //! kept.
 
 mod admission;
 mod apply;
+mod custom;
 mod gather;
 mod graves;
 mod job;
@@ -36,6 +37,7 @@ use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use admission::Ledger;
+use custom::call::Replies;
 use plan::{Action, Observed};
 
 pub(super) use apply::{gone, release, with, without};
@@ -55,6 +57,8 @@ pub(super) struct AgentRuns {
     settings: Settings,
     graves: Graves,
     ledger: Ledger,
+    /// What endpoints said that is not stored yet.
+    replies: Replies,
     /// Where runs are woken that wait in line.
     work: OnceLock<Work>,
 }
@@ -67,6 +71,7 @@ impl AgentRuns {
             settings,
             graves: Graves::default(),
             ledger: Ledger::default(),
+            replies: Replies::default(),
             work: OnceLock::new(),
         }
     }
@@ -123,6 +128,7 @@ impl Reconciler for AgentRuns {
 
     fn stored(&self, before: &AgentRun) {
         let after = self.shelves.runs.get(&Key::of(before));
+        self.replies.settle(before, after.as_deref());
         self.noted(before, after.as_deref());
     }
 
@@ -163,6 +169,7 @@ impl Wakes {
             }
             Change::Deleted(run) => {
                 wakes.work.add(Key::of(&**run), Priority::Resync);
+                wakes.runs.replies.settle(run, None);
                 wakes.runs.noted(run, None);
             }
         })

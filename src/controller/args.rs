@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::groups::Groups;
-use super::{agent_run, lease};
+use super::{agent_run, egress, lease};
 use crate::api::contract::{env, port};
 use crate::events;
 use crate::kit::args::{Common, Defaults};
@@ -23,6 +23,7 @@ pub struct Config {
     pub(super) lease: lease::Settings,
     pub(super) runs: agent_run::Settings,
     pub(super) events: events::Settings,
+    pub(super) egress: egress::Settings,
 }
 
 /// The program's own pod, as the downward API tells it.
@@ -56,6 +57,7 @@ impl Settings for Config {
         let lease = lease::Settings::read(reader);
         let runs = agent_run::Settings::read(reader);
         let events = events::Settings::read(reader);
+        let egress = egress::Settings::read(reader);
         let defaults = Defaults {
             admin_port: port::AGENTS_ADMIN,
             linger: "0s",
@@ -70,6 +72,7 @@ impl Settings for Config {
             lease: lease?,
             runs: runs?,
             events: events?,
+            egress: egress?,
         })
     }
 }

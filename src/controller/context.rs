@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::driver::fault::{Class, Fault};
 use super::driver::plan::Notice;
+use super::egress::Egress;
 use super::lease::Leadership;
 use super::metrics::Metrics;
 use crate::api::contract::FIELD_MANAGER;
@@ -62,6 +63,7 @@ pub(crate) struct Context {
     pub(crate) metrics: Metrics,
     pub(crate) leadership: Leadership,
     pub(crate) emitter: Emitter,
+    pub(crate) egress: Egress,
 }
 
 impl Context {

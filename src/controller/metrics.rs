@@ -42,6 +42,7 @@ struct Handles {
     outcomes_stored: Histogram<f64>,
     jobs_missing: Counter<u64>,
     leading: Gauge<u64>,
+    egress_refused: Counter<u64>,
 }
 
 impl Metrics {
@@ -83,6 +84,10 @@ impl Metrics {
             leading: leading
                 .with_description("1 while this process holds the lease, else 0")
                 .build(),
+            egress_refused: counter(
+                metric::EGRESS_REFUSED,
+                "Calls to addresses in objects that were refused, by reason",
+            ),
         };
         Self {
             handles: Arc::new(handles),
@@ -121,6 +126,11 @@ impl Metrics {
         let depth = u64::try_from(depth).unwrap_or(u64::MAX);
         let kind = KeyValue::new("kind", kind.as_str());
         self.handles.depth.record(depth, &[kind]);
+    }
+
+    /// What the guard of calls to the outside counts with.
+    pub(crate) fn egress_refused(&self) -> Counter<u64> {
+        self.handles.egress_refused.clone()
     }
 
     /// Whether this process holds the lease.

@@ -5,6 +5,8 @@ mod any;
 mod asked;
 mod crash;
 mod custody;
+mod custom;
+mod endpoint;
 mod idle;
 mod lease;
 mod looks;

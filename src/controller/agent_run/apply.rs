@@ -27,6 +27,10 @@ impl AgentRuns {
         let context = &self.context;
         let shelves = &self.shelves;
         match action {
+            Action::Call(errand) => match &seen.run {
+                Some(run) => self.run_errand(run, errand).await,
+                None => Ok(false),
+            },
             Action::MakeConfigMap(config_map) => self.make_config_map(config_map).await,
             Action::MakeJob(job) => self.make_job(seen, job).await,
             Action::Release { job, why } => {
@@ -93,7 +97,8 @@ impl AgentRuns {
                 context.tell(&**run, &[expired]);
                 runs.unlearn(&Key::of(&**run));
             }
-            Action::MakeConfigMap(_)
+            Action::Call(_)
+            | Action::MakeConfigMap(_)
             | Action::MakeJob(_)
             | Action::Release { .. }
             | Action::Stop(_)
