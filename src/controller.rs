@@ -10,6 +10,7 @@ mod context;
 mod driver;
 mod egress;
 mod groups;
+mod implementation_source;
 mod lease;
 mod metrics;
 mod needs;

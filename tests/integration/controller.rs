@@ -15,6 +15,7 @@ mod refuses;
 mod runs;
 mod scene;
 mod schedules;
+mod sources;
 mod standing;
 mod stop;
 mod tools;
