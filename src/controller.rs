@@ -8,7 +8,9 @@ mod args;
 mod cache;
 mod context;
 mod driver;
+mod egress;
 mod groups;
+mod implementation_source;
 mod lease;
 mod metrics;
 mod needs;
@@ -42,6 +44,7 @@ use crate::kit::telemetry::Identity;
 use args::OwnPod;
 use context::{Clock, Context};
 use driver::Pace;
+use egress::Egress;
 use lease::Elector;
 use metrics::Metrics;
 
@@ -73,6 +76,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         runs,
         events,
         stream,
+        egress,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let mut program = Program::start(IDENTITY, PATHS, common, notes).await?;
@@ -85,6 +89,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let lease_home = lease.namespace.clone().unwrap_or(home);
     let needed = needs::all(&groups, lease.enabled.then_some(&*lease_home));
     look(&client, &needed).await?;
+    let egress = Egress::new(egress, workers, &metrics).await?;
     let (elector, leadership) = Elector::new(
         client.clone(),
         lease,
@@ -99,6 +104,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         metrics,
         leadership,
         untold: driver::untold::Untold::default(),
+        egress,
     });
     let pace = Pace { workers, sweep };
     wiring::start(&mut program, context, groups, (runs, stream), pace);

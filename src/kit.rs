@@ -3,6 +3,8 @@
 pub mod admin;
 pub mod args;
 pub mod config;
+#[cfg(feature = "controller")]
+pub mod egress;
 pub mod exit;
 pub mod http;
 pub mod labels;

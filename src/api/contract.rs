@@ -51,6 +51,8 @@ pub mod label {
     pub const ORCHESTRATION_STEP: &str = "jangar.proompteng.ai/orchestration-step";
     /// Name of the Workspace that a claim belongs to.
     pub const WORKSPACE: &str = "workspaces.proompteng.ai/workspace";
+    /// The tracker that an ImplementationSpec was taken over from.
+    pub const SOURCE_PROVIDER: &str = "agents.proompteng.ai/source-provider";
     /// On a namespace: how admission treats it while the webhook does not answer.
     pub const ADMISSION: &str = "agents.proompteng.ai/admission";
     /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
@@ -65,6 +67,8 @@ pub mod annotation {
     pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
     /// On an OrchestrationRun: how many orchestrations have started one another up to it.
     pub const ORCHESTRATION_DEPTH: &str = "agents.proompteng.ai/orchestration-depth";
+    /// On an ImplementationSpec: the version of the issue that it was taken over from.
+    pub const SOURCE_VERSION: &str = "agents.proompteng.ai/source-version";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
     /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.
@@ -277,6 +281,8 @@ pub mod env {
     pub const QUEUE_LISTEN: &str = "AGENTS_QUEUE_LISTEN";
     /// Shortest time between two events of that stream.
     pub const QUEUE_STREAM_INTERVAL: &str = "AGENTS_QUEUE_STREAM_INTERVAL";
+    /// Seconds between two looks at the tracker of a source.
+    pub const SOURCE_SYNC: &str = "AGENTS_SOURCE_SYNC_SECONDS";
     /// Whether only the holder of the lease works.
     pub const LEADER_ELECTION_ENABLED: &str = "JANGAR_LEADER_ELECTION_ENABLED";
     /// Name of the lease.
@@ -397,4 +403,6 @@ pub mod metric {
     pub const WORKQUEUE_UNFINISHED: &str = "workqueue_unfinished_work_seconds";
     /// Seconds of the one that has taken longest, by `name`.
     pub const WORKQUEUE_LONGEST: &str = "workqueue_longest_running_processor_seconds";
+    /// Calls to addresses in objects that were refused, by `reason`.
+    pub const EGRESS_REFUSED: &str = "agents.egress.refused";
 }

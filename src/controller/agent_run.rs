@@ -1,12 +1,13 @@
 //! AgentRun: one piece of work, done by one Job or step by step by several, whose outcome is never lost.
 //!
 //! [`gather`] reads, [`plan`] decides, [`apply`] and the status step write. [`turn`] is where a run stands, [`work`] what is
-//! to be done, [`admission`] whether it may begin, [`job`] the objects that do it, [`status`] how a run stands in words, [`retention`] how long everything is
+//! to be done, [`admission`] whether it may begin, [`job`] the objects that do it, [`custom`] the endpoint that does it instead, [`status`] how a run stands in words, [`retention`] how long everything is
 //! kept.
 
 mod admission;
 mod apply;
 mod artifacts;
+mod custom;
 mod gather;
 mod graves;
 mod job;
@@ -38,6 +39,7 @@ use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use admission::Book;
+use custom::call::Replies;
 use plan::pods::DISRUPTION;
 use plan::{Action, Observed};
 
@@ -60,6 +62,8 @@ pub(super) struct AgentRuns {
     graves: Graves,
     conflicts: Conflicts,
     book: Arc<Book>,
+    /// What endpoints said that is not stored yet.
+    replies: Replies,
     /// Where runs are woken that wait in line.
     work: OnceLock<Work>,
 }
@@ -75,6 +79,7 @@ impl AgentRuns {
             graves: Graves::default(),
             conflicts: Conflicts::default(),
             book,
+            replies: Replies::default(),
             work: OnceLock::new(),
         }
     }
@@ -137,6 +142,7 @@ impl Reconciler for AgentRuns {
 
     fn stored(&self, before: &AgentRun) {
         let after = self.shelves.runs.get(&Key::of(before));
+        self.replies.settle(before, after.as_deref());
         self.noted(before, after.as_deref());
     }
 
@@ -177,6 +183,7 @@ impl Wakes {
             }
             Change::Deleted(run) => {
                 wakes.work.add(Key::of(&**run), Priority::Resync);
+                wakes.runs.replies.settle(run, None);
                 wakes.runs.noted(run, None);
             }
         })

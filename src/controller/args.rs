@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::groups::Groups;
-use super::{agent_run, lease, stream};
+use super::{agent_run, egress, lease, stream};
 use crate::api::contract::{env, port};
 use crate::events;
 use crate::kit::args::{Common, Defaults};
@@ -24,6 +24,7 @@ pub struct Config {
     pub(super) runs: agent_run::Settings,
     pub(super) events: events::Settings,
     pub(super) stream: stream::Settings,
+    pub(super) egress: egress::Settings,
 }
 
 /// The program's own pod, as the downward API tells it.
@@ -58,6 +59,7 @@ impl Settings for Config {
         let runs = agent_run::Settings::read(reader);
         let events = events::Settings::read(reader);
         let stream = stream::Settings::read(reader);
+        let egress = egress::Settings::read(reader);
         let defaults = Defaults {
             admin_port: port::AGENTS_ADMIN,
             linger: "0s",
@@ -73,6 +75,7 @@ impl Settings for Config {
             runs: runs?,
             events: events?,
             stream: stream?,
+            egress: egress?,
         })
     }
 }

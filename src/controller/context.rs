@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use super::driver::fault::{Class, Fault};
 use super::driver::plan::Notice;
 use super::driver::untold::Untold;
+use super::egress::Egress;
 use super::lease::Leadership;
 use super::metrics::Metrics;
 use crate::api::contract::FIELD_MANAGER;
@@ -65,6 +66,7 @@ pub(crate) struct Context {
     pub(crate) emitter: Emitter,
     /// What is still to be told of writes that got no answer.
     pub(crate) untold: Untold,
+    pub(crate) egress: Egress,
 }
 
 impl Context {

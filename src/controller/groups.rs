@@ -110,13 +110,13 @@ pub(super) const fn group(kind: Kind) -> Group {
     }
 }
 
-/// The groups that read a kind. Nobody does anything about sources of implementations yet.
+/// The groups that read a kind.
 const fn readers(kind: Kind) -> &'static [Group] {
     match kind {
-        Kind::ImplementationSource => &[],
         Kind::Agent
         | Kind::AgentProvider
         | Kind::ImplementationSpec
+        | Kind::ImplementationSource
         | Kind::VersionControlProvider
         | Kind::Memory => &[Group::Agents],
         // Steps make runs, and schedules copy them.

@@ -52,6 +52,7 @@ struct Handles {
     outcomes_stored: Histogram<f64>,
     jobs_missing: Counter<u64>,
     leading: Gauge<u64>,
+    egress_refused: Counter<u64>,
 }
 
 impl Metrics {
@@ -114,6 +115,10 @@ impl Metrics {
             leading: leading
                 .with_description("1 while this process holds the lease, else 0")
                 .build(),
+            egress_refused: counter(
+                metric::EGRESS_REFUSED,
+                "Calls to addresses in objects that were refused, by reason",
+            ),
         };
         Self {
             handles: Arc::new(handles),
@@ -170,6 +175,11 @@ impl Metrics {
     /// The API server answered, or did not.
     pub(crate) fn called(&self, call: &Call) {
         self.handles.calls.count(call);
+    }
+
+    /// What the guard of calls to the outside counts with.
+    pub(crate) fn egress_refused(&self) -> Counter<u64> {
+        self.handles.egress_refused.clone()
     }
 
     /// Whether this process holds the lease.

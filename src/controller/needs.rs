@@ -57,9 +57,10 @@ const fn changes(kind: Kind) -> &'static [(Group, &'static [&'static str])] {
             (Group::Orchestrations, &["create", "patch"]),
             (Group::Supporting, &["patch"]),
         ],
+        // Issues become ImplementationSpecs.
+        Kind::ImplementationSpec => &[(Group::Agents, &["create", "patch"])],
         Kind::Agent
         | Kind::AgentProvider
-        | Kind::ImplementationSpec
         | Kind::ImplementationSource
         | Kind::VersionControlProvider
         | Kind::Memory

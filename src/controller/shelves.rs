@@ -11,9 +11,9 @@ use super::cache::{Key, Shelf};
 use super::{agent_run, tool_run};
 use crate::api::kind::Kind;
 use crate::api::kinds::{
-    Agent, AgentProvider, AgentRun, ApprovalPolicy, Artifact, Budget, ImplementationSpec, Memory,
-    Orchestration, OrchestrationRun, Schedule, SecretBinding, Signal, SignalDelivery, Tool,
-    ToolRun, VersionControlProvider, Workspace,
+    Agent, AgentProvider, AgentRun, ApprovalPolicy, Artifact, Budget, ImplementationSource,
+    ImplementationSpec, Memory, Orchestration, OrchestrationRun, Schedule, SecretBinding, Signal,
+    SignalDelivery, Tool, ToolRun, VersionControlProvider, Workspace,
 };
 
 /// Keeps a whole manifest beside the object that it was made into.
@@ -26,6 +26,7 @@ pub(super) struct Shelves {
     pub(super) agents: Arc<Shelf<Agent>>,
     pub(super) providers: Arc<Shelf<AgentProvider>>,
     pub(super) implementations: Arc<Shelf<ImplementationSpec>>,
+    pub(super) sources: Arc<Shelf<ImplementationSource>>,
     pub(super) hosts: Arc<Shelf<VersionControlProvider>>,
     pub(super) memories: Arc<Shelf<Memory>>,
     pub(super) signals: Arc<Shelf<Signal>>,
@@ -54,6 +55,7 @@ impl Default for Shelves {
             agents: Default::default(),
             providers: Default::default(),
             implementations: Default::default(),
+            sources: Default::default(),
             hosts: Default::default(),
             memories: Default::default(),
             signals: Default::default(),

@@ -20,6 +20,7 @@ use super::cache::{Feed, Health, Kept, Shelf, Told};
 use super::context::{Context, Thing};
 use super::driver::{self, Pace, Reconciler, Work};
 use super::groups::{Group, Groups, group};
+use super::implementation_source::ImplementationSources;
 use super::orchestration_run::{OrchestrationRuns, Wakes as Steps};
 use super::plain::{Plain, Plains, on_change, on_delivery, on_need};
 use super::schedule::{Schedules, on_target};
@@ -93,6 +94,8 @@ impl Wiring<'_> {
         let implementations = self.plain("implementations", shelves, &shelves.implementations);
         let hosts = self.plain("hosts", shelves, &shelves.hosts);
         let memories = self.plain("memories", shelves, &shelves.memories);
+        let sources = ImplementationSources::new(Arc::clone(&self.context), Arc::clone(shelves));
+        let sources = self.work("sources", Arc::new(sources));
         let agent_needs = || Needed(agents.clone(), Arc::clone(&shelves.agents));
 
         let jobs = self.made(Group::Agents, label::AGENT_RUN, agent_run::prune_job);
@@ -138,6 +141,11 @@ impl Wiring<'_> {
             Kind::ImplementationSpec,
             &shelves.implementations,
             vec![runs.on_reference(), on_change(implementations)],
+        );
+        self.follow(
+            Kind::ImplementationSource,
+            &shelves.sources,
+            vec![on_change(sources)],
         );
         reconciler
     }

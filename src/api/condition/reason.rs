@@ -75,6 +75,10 @@ closed_words! {
         PodNotEnding,
         /// Someone else put a time to live on the Job.
         JobTtlInjected,
+        /// The endpoint that carries out the run says that it failed, or does not know it any more.
+        EndpointFailed,
+        /// An address in the object may not be called.
+        EgressDenied,
         /// Ended because someone asked for it.
         Cancelled,
         /// The runtime stopped the work.

@@ -26,6 +26,10 @@ impl AgentRuns {
         let context = &self.context;
         let shelves = &self.shelves;
         match action {
+            Action::Call(errand) => match &seen.run {
+                Some(run) => self.run_errand(run, errand).await,
+                None => Ok(false),
+            },
             Action::MakeConfigMap(document) => match &seen.run {
                 Some(run) => {
                     let made = self
@@ -100,7 +104,8 @@ impl AgentRuns {
                 context.tell(&**run, &[expired]);
                 runs.unlearn(&Key::of(&**run));
             }
-            Action::MakeConfigMap(_)
+            Action::Call(_)
+            | Action::MakeConfigMap(_)
             | Action::MakeJob(_)
             | Action::Release { .. }
             | Action::Stop(_)

@@ -10,6 +10,7 @@ use kube::{Api, Resource, ResourceExt};
 
 use super::AgentRuns;
 use super::admission::Decision;
+use super::custom;
 use super::plan::{Observed, Sight, is_of};
 use super::status::phase;
 use super::turn::{self, Stage, Turn, job_ref};
@@ -46,6 +47,7 @@ impl AgentRuns {
             pods: Vec::new(),
             other_jobs: Vec::new(),
             other_pods: Vec::new(),
+            reply: None,
             admission: Decision::Admit,
             in_the_way: None,
             found: None,
@@ -57,7 +59,11 @@ impl AgentRuns {
             return Ok(seen);
         };
         let stage = turn::stage(&run);
-        seen.job = self.sight(&run, stage, &own_jobs).await?;
+        if custom::is_custom(&run) {
+            seen.reply = self.replies.of(&run);
+        } else {
+            seen.job = self.sight(&run, stage, &own_jobs).await?;
+        }
         if !phase(&*run).is_terminal() {
             if !turn::has_begun(&run) {
                 seen.admission = self.consider(&run, now);
@@ -69,7 +75,8 @@ impl AgentRuns {
             if is_in_doubt || is_going(&*run) {
                 seen.namespace_terminating = is_terminating(&self.context, &key.namespace).await;
             }
-            if matches!(seen.job, Sight::Absent) && is_due(stage, now) {
+            let is_made = !matches!(seen.job, Sight::Absent) || custom::is_handed_over(&run);
+            if !is_made && is_due(stage, now) {
                 seen.found = Some(self.find(&run).await?);
                 seen.in_the_way = self.conflicts.in_the_way(&self.context, &*run).await?;
             }

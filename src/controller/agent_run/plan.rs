@@ -21,6 +21,8 @@ use kube::{Resource, ResourceExt};
 pub(super) use settle::is_of;
 
 use super::admission::Decision;
+use super::custom::reply::Reply;
+use super::custom::{self, Errand};
 use super::settings::Settings;
 use super::status;
 use super::turn::{self, Stage, Turn};
@@ -48,6 +50,8 @@ pub(crate) struct Observed {
     pub(super) other_jobs: Vec<Arc<Job>>,
     /// Their pods.
     pub(super) other_pods: Vec<Arc<Pod>>,
+    /// What the endpoint of the run said last, if it has one.
+    pub(super) reply: Option<Arc<Reply>>,
     /// Whether it may begin, if it has not.
     pub(super) admission: Decision,
     /// Name of a ConfigMap of someone else that stands where one of ours must be.
@@ -87,6 +91,8 @@ pub(crate) enum Action {
     Hold,
     /// Take it away: nothing is left to be stopped.
     LetGo,
+    /// Call the endpoint of the run.
+    Call(Box<Errand>),
     /// Make a ConfigMap that the Job reads.
     MakeConfigMap(Box<ConfigMap>),
     /// Make the Job.
@@ -212,6 +218,9 @@ fn is_bound(run: &AgentRun) -> bool {
 
 /// A turn that has not ended, in a run that nobody wants to stop.
 fn follow(seen: &Observed, run: &Arc<AgentRun>, turn: Turn, settings: &Settings) -> RunPlan {
+    if let Some(plan) = custom::follow(seen, run) {
+        return plan;
+    }
     match &seen.job {
         Sight::Ours(job) if job.meta().deletion_timestamp.is_none() => {
             let mut steps = vec![Step::status(status::running(run, turn, job))];

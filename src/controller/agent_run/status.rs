@@ -2,8 +2,9 @@
 //!
 //! A message says nothing that changes by itself, or it would be written again and again. Here is a run that has not
 //! ended; [`verdict`] is about the end of a Job and what follows, [`missing`] about a Job that is gone, [`end`] about the
-//! end of the run, [`steps`] about what a workflow shows of its steps, [`warning`] about what people should know meanwhile.
+//! end of the run, [`custom`] about one that an endpoint carries out, [`steps`] about what a workflow shows of its steps, [`warning`] about what people should know meanwhile.
 
+pub(super) mod custom;
 mod end;
 mod missing;
 mod steps;

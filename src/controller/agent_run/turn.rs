@@ -146,13 +146,16 @@ pub(super) fn step_status(run: &AgentRun, index: usize) -> Option<&WorkflowStepS
 /// Where the run stands. The first step that has not succeeded is the one that counts.
 pub(super) fn stage(run: &AgentRun) -> Stage {
     if run.spec.runtime.type_ != RuntimeType::Workflow {
-        let reserved = run
-            .status
-            .as_ref()
-            .and_then(|status| status.job_ref.as_ref());
-        return match reserved {
-            Some(_) => Stage::Under(Turn::Whole),
-            None => Stage::Before {
+        let status = run.status.as_ref();
+        let is_reserved = match run.spec.runtime.type_ {
+            RuntimeType::Custom => status.is_some_and(|status| status.runtime_ref.is_some()),
+            RuntimeType::Job | RuntimeType::Workflow | RuntimeType::Temporal => {
+                status.is_some_and(|status| status.job_ref.is_some())
+            }
+        };
+        return match is_reserved {
+            true => Stage::Under(Turn::Whole),
+            false => Stage::Before {
                 turn: Turn::Whole,
                 due: None,
             },

@@ -7,6 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::custom::is_custom;
 use super::settings::Runner;
 use super::turn::{self, Turn};
 use crate::api::condition::Lifecycle;
@@ -149,7 +150,9 @@ pub(super) fn resolve<'a>(
     let own = step.and_then(|step| step.workload.as_ref());
     let workload = own.or(run.spec.workload.as_ref());
     let image = workload.and_then(|workload| workload.image.as_deref());
-    let Some(image) = image.or(runner.image.as_deref()) else {
+    // An endpoint needs no image.
+    let none = is_custom(run).then_some("");
+    let Some(image) = image.or(runner.image.as_deref()).or(none) else {
         return Err(Lack::Wrong {
             reason: Lifecycle::MissingWorkloadImage,
             message: "no image is given; set spec.workload.image, or ask the operator for a default image".to_owned(),

@@ -8,6 +8,7 @@ use kube::ResourceExt;
 
 use super::plan::Around;
 use crate::api::condition::{ConditionType, Lifecycle};
+use crate::api::contract::annotation;
 use crate::api::kind::Kind;
 use crate::api::kinds::budget::Amounts;
 use crate::api::kinds::{
@@ -75,8 +76,18 @@ impl Plain for ImplementationSpec {
         &[Kind::VersionControlProvider]
     }
 
-    fn stand(&self, _: &Around) -> Stand<ImplementationSpecStatus> {
-        self.valid()
+    /// One that was taken over from an issue says which version of it.
+    fn stand(&self, around: &Around) -> Stand<ImplementationSpecStatus> {
+        let mut stand = self.valid();
+        let version = self.annotations().get(annotation::SOURCE_VERSION);
+        if let Some(version) = version {
+            if stand.status.source_version.as_ref() != Some(version) {
+                stand.status.source_version = Some(version.clone());
+                stand.status.synced_at = Some(around.now);
+            }
+            stand.reason = Lifecycle::Synced.into();
+        }
+        stand
     }
 }
 

@@ -7,11 +7,11 @@ use crate::api::condition::Condition;
 use crate::api::kind::Kind;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
-    Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
-    Memory, MemoryStatus, Orchestration, OrchestrationStatus, Schedule, ScheduleStatus,
-    SecretBinding, SecretBindingStatus, Signal, SignalDelivery, SignalDeliveryStatus, SignalStatus,
-    Tool, ToolStatus, VersionControlProvider, VersionControlProviderStatus, Workspace,
-    WorkspaceStatus,
+    Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSource,
+    ImplementationSourceStatus, ImplementationSpec, ImplementationSpecStatus, Memory, MemoryStatus,
+    Orchestration, OrchestrationStatus, Schedule, ScheduleStatus, SecretBinding,
+    SecretBindingStatus, Signal, SignalDelivery, SignalDeliveryStatus, SignalStatus, Tool,
+    ToolStatus, VersionControlProvider, VersionControlProviderStatus, Workspace, WorkspaceStatus,
 };
 use crate::controller::context::Thing;
 
@@ -73,6 +73,7 @@ statused! {
     Agent: AgentStatus;
     AgentProvider: AgentProviderStatus;
     ImplementationSpec: ImplementationSpecStatus;
+    ImplementationSource: ImplementationSourceStatus;
     VersionControlProvider: VersionControlProviderStatus, looked at last_validated_at;
     Memory: MemoryStatus, looked at last_checked_at;
     ApprovalPolicy: ApprovalPolicyStatus, phase phase;

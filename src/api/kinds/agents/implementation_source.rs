@@ -30,6 +30,8 @@ pub struct ImplementationSourceSpec {
     pub auth: TrackerAuth,
     /// Whether calls of the tracker are taken.
     pub webhook: Option<TrackerWebhook>,
+    /// Whether the tracker is read from time to time. Addition of this project.
+    pub sync: Option<TrackerSync>,
     /// Which issues count; all conditions must hold.
     pub scope: Option<TrackerScope>,
     /// Names of fields in the tracker by name of our field.
@@ -61,6 +63,20 @@ pub struct TrackerWebhook {
     /// Take calls.
     #[serde(default)]
     pub enabled: bool,
+}
+
+/// Whether and how a tracker is read from time to time.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrackerSync {
+    /// Read it.
+    #[serde(default)]
+    pub enabled: bool,
+    /// Where its API is, if not at its usual place. The token goes to this host only.
+    pub api_base_url: Option<String>,
+    /// Secret with the token for its API; the entry is token unless named. Without it the API is asked without a token.
+    pub secret_ref: Option<SecretRef>,
 }
 
 /// Which issues of a tracker count.

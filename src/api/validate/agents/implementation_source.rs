@@ -4,11 +4,20 @@ use crate::api::cause::{Causes, Path, Reason, quoted};
 use crate::api::kinds::ImplementationSourceSpec;
 use crate::api::kinds::agents::implementation_source::{TrackerProvider, TrackerScope};
 use crate::api::validate::SPEC;
-use crate::api::validate::shared::check_secret_ref;
+use crate::api::validate::shared::{check_secret_ref, check_url};
 
 pub(in crate::api::validate) fn check(causes: &mut Causes, spec: &ImplementationSourceSpec) {
     let auth = SPEC.field("auth");
     check_secret_ref(causes, &auth.field("secretRef"), &spec.auth.secret_ref);
+    if let Some(sync) = &spec.sync {
+        let at = SPEC.field("sync");
+        if let Some(url) = &sync.api_base_url {
+            check_url(causes, &at.field("apiBaseUrl"), url, &["https", "http"]);
+        }
+        if let Some(secret) = &sync.secret_ref {
+            check_secret_ref(causes, &at.field("secretRef"), secret);
+        }
+    }
     let nothing = TrackerScope::default();
     let scope = spec.scope.as_ref().unwrap_or(&nothing);
     let at = SPEC.field("scope");
@@ -125,6 +134,15 @@ mod tests {
                 vec![
                     "spec.auth.secretRef.name Required",
                     "spec.auth.secretRef.key Required",
+                ],
+            ),
+            (
+                "a tracker that cannot be read",
+                json!({"provider": "linear", "auth": {"secretRef": {"name": "h"}},
+                    "sync": {"enabled": true, "apiBaseUrl": "ftp://x", "secretRef": {"name": ""}}}),
+                vec![
+                    "spec.sync.apiBaseUrl InvalidUrl",
+                    "spec.sync.secretRef.name Required",
                 ],
             ),
             (

@@ -8,14 +8,14 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Resource, ResourceExt};
 
 use super::{Action, Observed, RunPlan, is_held, pods, store};
-use crate::api::cause::{Cause, Path, Reason};
+use crate::api::cause::Cause;
 use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
-use crate::api::kinds::agents::agent_run::RuntimeType;
 use crate::api::validate::validate;
 use crate::controller::agent_run::admission::Decision;
+use crate::controller::agent_run::custom::{self, Handover};
 use crate::controller::agent_run::job::{self, Made};
 use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::status;
@@ -85,8 +85,8 @@ pub(super) fn begin(
         };
         return wait(seen, run, settings, &lack);
     }
-    let made = match prepare(seen, run, turn, settings) {
-        Ok(made) => made,
+    let prepared = match prepare(seen, run, turn, settings) {
+        Ok(prepared) => prepared,
         Err(lack) => return wait(seen, run, settings, &lack),
     };
     match &seen.admission {
@@ -109,6 +109,10 @@ pub(super) fn begin(
     if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
         return Plan::steps(vec![Step::Do(Action::Hold)]);
     }
+    let made = match prepared {
+        Prepared::Call(handover) => return custom::begin(seen, run, handover),
+        Prepared::Job(made) => *made,
+    };
     if turn::job_ref(run).is_none() {
         let mut steps = Vec::new();
         if !turn::has_begun(run) {
@@ -130,9 +134,22 @@ pub(super) fn begin(
     Plan::steps(steps)
 }
 
-/// What is made for a turn. Before the first step of a workflow all steps are looked at, since a step that cannot begin
+/// What a turn begins with.
+enum Prepared {
+    /// What is made in the cluster.
+    Job(Box<Made>),
+    /// What its endpoint is told.
+    Call(Handover),
+}
+
+/// What a turn begins with. Before the first step of a workflow all steps are looked at, since a step that cannot begin
 /// is better known before the others have cost something.
-fn prepare(seen: &Observed, run: &AgentRun, turn: Turn, settings: &Settings) -> Result<Made, Lack> {
+fn prepare(
+    seen: &Observed,
+    run: &AgentRun,
+    turn: Turn,
+    settings: &Settings,
+) -> Result<Prepared, Lack> {
     let nothing = Found::default();
     let found = seen.found.as_ref().unwrap_or(&nothing);
     let runner = &settings.runner;
@@ -142,11 +159,15 @@ fn prepare(seen: &Observed, run: &AgentRun, turn: Turn, settings: &Settings) -> 
         }
     }
     let work = resolve(run, turn, found, runner)?;
-    job::make(&work, runner).map_err(|message| Lack::Wrong {
+    if custom::is_custom(run) {
+        return Ok(Prepared::Call(custom::prepare(&work)));
+    }
+    let made = job::make(&work, runner).map_err(|message| Lack::Wrong {
         reason: Lifecycle::SubmitFailed,
         message,
         contract: None,
-    })
+    })?;
+    Ok(Prepared::Job(Box::new(made)))
 }
 
 /// A run of which nothing can be carried out.
@@ -159,18 +180,6 @@ pub(super) fn refuse(seen: &Observed, run: &AgentRun) -> RunPlan {
 
 /// What the spec breaks. The webhook asks the same, but it may have been away.
 fn faults(run: &AgentRun) -> Vec<Cause> {
-    let is_built = matches!(
-        run.spec.runtime.type_,
-        RuntimeType::Job | RuntimeType::Workflow
-    );
-    if !is_built {
-        let message =
-            "only runs of type \"job\" and \"workflow\" can be carried out by this version";
-        let at = Path::root("spec");
-        let at = at.field("runtime");
-        let cause = Cause::new(&at.field("type"), Reason::UnsupportedRuntime, message);
-        return vec![cause];
-    }
     match serde_json::to_value(run) {
         Ok(object) => validate(Kind::AgentRun, &object, None),
         Err(_) => Vec::new(),

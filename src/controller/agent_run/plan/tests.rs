@@ -142,6 +142,7 @@ fn seen(run: Arc<AgentRun>, job: Sight) -> Observed {
         pods: Vec::new(),
         other_jobs: Vec::new(),
         other_pods: Vec::new(),
+        reply: None,
         admission: Decision::Admit,
         in_the_way: None,
         found: Some(found()),
@@ -157,6 +158,7 @@ fn said(plan: &RunPlan) -> Vec<String> {
         Step::Do(Action::Admit) => "admit".to_owned(),
         Step::Do(Action::Hold) => "hold".to_owned(),
         Step::Do(Action::LetGo) => "let go".to_owned(),
+        Step::Do(Action::Call(_)) => "call".to_owned(),
         Step::Do(Action::MakeConfigMap(made)) => format!("make {}", made.name_any()),
         Step::Do(Action::MakeJob(made)) => format!("make {}", made.name_any()),
         Step::Do(Action::Release { job, why }) => format!("release {} {why:?}", job.name_any()),
@@ -636,7 +638,8 @@ fn a_spec_that_cannot_work_ends_the_run_with_everything_that_is_wrong() {
         json!({"secrets": [""], "ttlSecondsAfterFinished": -1}),
         json!({}),
     );
-    let custom = run(json!({}), json!({"runtime": {"type": "custom"}}), json!({}));
+    let temporal = json!({"runtime": {"type": "temporal"}});
+    let temporal = run(json!({}), temporal, json!({}));
     check(vec![
         (
             "two faults",
@@ -647,9 +650,9 @@ fn a_spec_that_cannot_work_ends_the_run_with_everything_that_is_wrong() {
         ),
         (
             "a runtime that is not built",
-            seen(custom, Sight::Absent),
+            seen(temporal, Sight::Absent),
             &[
-                "Failed UnsupportedRuntime: spec.runtime.type: only runs of type \"job\" and \"workflow\" can be carried out by this version [InvalidSpec]",
+                "Failed UnsupportedRuntime: spec.runtime.type: runs of type \"temporal\" cannot be carried out yet; use \"job\", \"workflow\" or \"custom\" [InvalidSpec]",
             ],
         ),
     ]);

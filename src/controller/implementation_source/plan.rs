@@ -1,0 +1,155 @@
+//! How a source stands, and whether its tracker is to be read. Pure.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Resource;
+
+use super::sync::{Tally, Trail, Trouble};
+use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation};
+use crate::api::examine::examine;
+use crate::api::kind::Kind;
+use crate::api::kinds::{ImplementationSource, ImplementationSourceStatus};
+use crate::controller::driver::plan::{Next, Plan, Standing, Step};
+use crate::controller::stand::{Lack, Stand, invalid, standing, stored, waiting};
+use crate::events;
+
+/// Time between two looks for something that cannot be watched, or for room to call.
+const POLL: Duration = Duration::from_secs(5);
+
+/// What was found about one source.
+#[derive(Debug)]
+pub(in crate::controller) struct Observed {
+    pub(super) now: Timestamp,
+    /// The source; none if it is gone.
+    pub(super) source: Option<Arc<ImplementationSource>>,
+    /// What it needs and what is not there.
+    pub(super) missing: Vec<Lack>,
+    /// How the last look at its tracker went.
+    pub(super) trail: Option<Arc<Trail>>,
+}
+
+/// What can be done about a source besides writing its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::controller) enum Action {
+    /// Read the tracker and take over what is new.
+    Sync,
+}
+
+type SourcePlan = Plan<Action, ImplementationSourceStatus>;
+type SourceStanding = Standing<ImplementationSourceStatus>;
+
+/// Decides.
+pub(super) fn plan(seen: &Observed) -> SourcePlan {
+    let Some(source) = seen.source.as_deref() else {
+        return Plan::idle(Next::Wait);
+    };
+    if source.meta().deletion_timestamp.is_some() {
+        return Plan::idle(Next::Wait);
+    }
+    let (now, later) = (seen.now, seen.now.checked_add(POLL).ok());
+    let later = later.map_or(Next::Wait, Next::At);
+    let object = serde_json::to_value(source).unwrap_or_default();
+    let causes = examine(Kind::ImplementationSource, &object, None);
+    if !causes.is_empty() {
+        return stands(invalid(source, &causes, now), Next::Wait);
+    }
+    if !seen.missing.is_empty() {
+        let waiting = waiting(source, stored(source), &seen.missing, now);
+        return stands(waiting, later);
+    }
+    if !source.spec.sync.as_ref().is_some_and(|sync| sync.enabled) {
+        return stands(webhook_only(source, now), Next::Wait);
+    }
+    let about = source.meta().generation;
+    let trail = seen.trail.as_ref();
+    match trail.filter(|trail| trail.generation == about && trail.due > now) {
+        None => Plan {
+            steps: vec![Step::Do(Action::Sync)],
+            next: later,
+        },
+        Some(trail) => {
+            let next = match &trail.result {
+                Ok(tally) => synced(source, trail.at, tally, now),
+                Err(trouble) => unreachable(source, trouble, now),
+            };
+            stands(next, Next::At(trail.due))
+        }
+    }
+}
+
+fn stands(next: SourceStanding, when: Next) -> SourcePlan {
+    Plan {
+        steps: vec![Step::status(next)],
+        next: when,
+    }
+}
+
+/// Nobody reads the tracker; it can only call.
+fn webhook_only(source: &ImplementationSource, now: Timestamp) -> SourceStanding {
+    let webhook = source.spec.webhook.as_ref();
+    let status = stored(source);
+    let stand = match webhook.is_some_and(|webhook| webhook.enabled) {
+        true => Stand::ready(status, "Ready", Lifecycle::WebhookReady),
+        false => {
+            let message =
+                "neither spec.webhook nor spec.sync is switched on, so nothing is taken over";
+            let message = message.to_owned();
+            Stand::unready(status, "Pending", Lifecycle::WebhookDisabled, message)
+        }
+    };
+    standing(source, stand, now)
+}
+
+/// The tracker was read.
+fn synced(
+    source: &ImplementationSource,
+    at: Timestamp,
+    tally: &Tally,
+    now: Timestamp,
+) -> SourceStanding {
+    let Tally {
+        issues,
+        written,
+        taken,
+        is_cut,
+    } = *tally;
+    let mut status = stored(source);
+    if written > 0 {
+        status.last_synced_at = status.last_synced_at.max(Some(at));
+    }
+    let mut stand = Stand::ready(status, "Ready", Lifecycle::Synced);
+    stand.message = match issues {
+        1 => "1 issue is taken over".to_owned(),
+        issues => format!("{issues} issues are taken over"),
+    };
+    if taken > 0 {
+        let message = format!(
+            "{taken} issues are left out, because others have the names of their ImplementationSpecs"
+        );
+        stand.warning = Some((Lifecycle::SyncFailed, message));
+    } else if is_cut {
+        let message =
+            format!("there are more issues than the {issues} that are read; narrow spec.scope");
+        stand.warning = Some((Lifecycle::SyncFailed, message));
+    }
+    standing(source, stand, now)
+}
+
+/// The tracker could not be read; what was taken over before stays.
+fn unreachable(source: &ImplementationSource, trouble: &Trouble, now: Timestamp) -> SourceStanding {
+    let (reason, event, message) = match trouble {
+        Trouble::Denied(why) => (Lifecycle::EgressDenied, events::Reason::EgressDenied, why),
+        Trouble::Unreachable(why) => (Lifecycle::SyncFailed, events::Reason::Unreachable, why),
+    };
+    let stand = Stand::unready(stored(source), "Pending", reason, message.clone());
+    let mut next = standing(source, stand, now);
+    let holds = ConditionStatus::True;
+    let observed = Observation::new(ConditionType::Unreachable, holds, reason, message);
+    next.observed.push(observed);
+    next.telling(event, message)
+}

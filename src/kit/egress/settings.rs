@@ -1,0 +1,65 @@
+//! What operators can set about calls to the outside.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::allowed::Allowed;
+use crate::kit::config::{self, Invalid, Reader, Setting};
+
+/// What operators can set about calls to the outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Hosts and networks that may be called although they are not public.
+    pub allowed: Allowed,
+    /// Whether public addresses may be called without being listed.
+    pub public: bool,
+    /// Whether our own machine may be called; for tests.
+    pub loopback: bool,
+    /// Certificates of further authorities, in PEM.
+    pub authorities: Option<PathBuf>,
+    /// Time for one call, from the first look at its name to the last byte of its answer.
+    pub deadline: Duration,
+}
+
+impl config::Settings for Settings {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Calls to addresses in objects");
+        let allowed = reader.optional(Setting::new(
+            "AGENTS_EGRESS_ALLOWED",
+            "Hosts (also *.example.com) and networks that may be called although they are private; loopback, link-local and the API server never may",
+        ));
+        let public = reader.value(
+            Setting::new(
+                "AGENTS_EGRESS_PUBLIC",
+                "Whether public addresses may be called without being listed",
+            )
+            .or("true"),
+        );
+        let loopback = reader.value(
+            Setting::new(
+                "AGENTS_EGRESS_ALLOW_LOOPBACK",
+                "Whether the program's own machine may be called; for tests only, since it opens the pod to everyone who may write an object",
+            )
+            .or("false"),
+        );
+        let authorities = reader.optional(Setting::new(
+            "AGENTS_EGRESS_CA_FILE",
+            "Certificates of authorities that are trusted besides those of the system, in PEM",
+        ));
+        let deadline = reader.value(
+            Setting::<Duration>::new(
+                "AGENTS_EGRESS_TIMEOUT_SECONDS",
+                "Time for one call, from the first look at its name to the last byte of its answer",
+            )
+            .or("10")
+            .within("100ms", "30s"),
+        );
+        Ok(Self {
+            allowed: allowed?.unwrap_or_default(),
+            public: public?,
+            loopback: loopback?,
+            authorities: authorities?,
+            deadline: deadline?,
+        })
+    }
+}
