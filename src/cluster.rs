@@ -18,6 +18,18 @@ use crate::kit::program::Error;
 /// Time for the first call to the API server.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
+/// A client of the API server, which has not been asked anything yet.
+///
+/// # Errors
+///
+/// When there is no configuration for a client.
+pub async fn client() -> Result<Client, Error> {
+    Client::try_default().await.map_err(|error| Error::Start {
+        what: "learn how to reach the API server",
+        source: error.into(),
+    })
+}
+
 /// A client of the API server, which answered it once: a program that cannot see its cluster must not look healthy.
 ///
 /// # Errors
@@ -28,9 +40,7 @@ pub async fn connect() -> Result<Client, Error> {
         what: "reach the API server",
         source,
     };
-    let client = Client::try_default()
-        .await
-        .map_err(|error| failed(error.into()))?;
+    let client = client().await?;
     match timeout(FIRST_CALL, client.apiserver_version()).await {
         Ok(Ok(_)) => Ok(client),
         Ok(Err(error)) => Err(failed(error.into())),

@@ -4,6 +4,7 @@ pub mod admin;
 pub mod args;
 pub mod config;
 pub mod exit;
+pub mod fence;
 pub mod http;
 pub mod labels;
 pub mod program;

@@ -54,11 +54,14 @@ pub(super) fn providers(
 ) -> Result<Providers, ExportError> {
     let OtlpSettings {
         service_name,
+        service_namespace,
         instance,
         traces,
         metrics,
         headers,
+        metrics_headers,
         timeout: Millis(timeout),
+        metrics_timeout: Millis(metrics_timeout),
         interval: Millis(interval),
         sampling,
         ratio,
@@ -68,7 +71,18 @@ pub(super) fn providers(
         headers: headers.as_ref(),
         timeout: *timeout,
     };
-    let resource = resource(identity, service_name.as_deref(), instance.as_deref());
+    let measured = Target {
+        headers: metrics_headers.as_ref(),
+        timeout: *metrics_timeout,
+    };
+    let resource = resource(
+        identity,
+        service_name.as_deref(),
+        [
+            ("service.namespace", service_namespace),
+            ("service.instance.id", instance),
+        ],
+    );
 
     let mut tracers = SdkTracerProvider::builder()
         .with_resource(resource.clone())
@@ -79,7 +93,7 @@ pub(super) fn providers(
     }
     let mut meters = SdkMeterProvider::builder().with_resource(resource);
     if let Some(endpoint) = metrics {
-        let exporter = target.aim(MetricExporter::builder().with_tonic(), endpoint);
+        let exporter = measured.aim(MetricExporter::builder().with_tonic(), endpoint);
         let reader = PeriodicReader::builder(exports.watched("metrics", exporter.build())?);
         meters = meters.with_reader(reader.with_interval(*interval).build());
     }
@@ -112,14 +126,18 @@ impl Target<'_> {
     }
 }
 
-fn resource(identity: Identity, name: Option<&str>, instance: Option<&str>) -> Resource {
+fn resource(
+    identity: Identity,
+    name: Option<&str>,
+    more: [(&'static str, &Option<String>); 2],
+) -> Resource {
     let name = name.unwrap_or(identity.program).to_owned();
-    let instance =
-        instance.map(|instance| KeyValue::new("service.instance.id", instance.to_owned()));
+    let more = more.into_iter();
+    let more = more.filter_map(|(key, value)| Some(KeyValue::new(key, value.clone()?)));
     Resource::builder()
         .with_service_name(name)
         .with_attribute(KeyValue::new("service.version", identity.version))
-        .with_attributes(instance)
+        .with_attributes(more)
         .build()
 }
 
