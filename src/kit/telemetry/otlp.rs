@@ -75,14 +75,18 @@ pub(super) fn providers(
         headers: metrics_headers.as_ref(),
         timeout: *metrics_timeout,
     };
-    let resource = resource(
-        identity,
-        service_name.as_deref(),
-        [
-            ("service.namespace", service_namespace),
-            ("service.instance.id", instance),
-        ],
-    );
+    let name = service_name.clone();
+    let name = name.unwrap_or_else(|| identity.program.to_owned());
+    let more = [
+        ("service.namespace", service_namespace),
+        ("service.instance.id", instance),
+    ];
+    let more = more.map(|(key, value)| Some(KeyValue::new(key, value.clone()?)));
+    let resource = Resource::builder()
+        .with_service_name(name)
+        .with_attribute(KeyValue::new("service.version", identity.version))
+        .with_attributes(more.into_iter().flatten())
+        .build();
 
     let mut tracers = SdkTracerProvider::builder()
         .with_resource(resource.clone())
@@ -124,21 +128,6 @@ impl Target<'_> {
         }
         builder
     }
-}
-
-fn resource(
-    identity: Identity,
-    name: Option<&str>,
-    more: [(&'static str, &Option<String>); 2],
-) -> Resource {
-    let name = name.unwrap_or(identity.program).to_owned();
-    let more = more.into_iter();
-    let more = more.filter_map(|(key, value)| Some(KeyValue::new(key, value.clone()?)));
-    Resource::builder()
-        .with_service_name(name)
-        .with_attribute(KeyValue::new("service.version", identity.version))
-        .with_attributes(more)
-        .build()
 }
 
 fn sampler(sampling: Sampling, Ratio(ratio): Ratio) -> Sampler {

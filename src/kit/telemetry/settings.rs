@@ -147,11 +147,46 @@ impl Settings for OtlpSettings {
             )
             .or("1"),
         );
-        let service_name = reader.optional(Setting::new(
+        let service = Service::read(reader);
+        let (Places { traces, metrics }, Protocol::Grpc) = (places?, protocol?);
+        let (None | Some(Protocol::Grpc)) = metrics_protocol?;
+        let (headers, timeout) = (headers?, timeout?);
+        let Service {
+            name,
+            namespace,
+            instance,
+        } = service?;
+        Ok(Self {
+            traces,
+            metrics,
+            service_name: name,
+            service_namespace: namespace,
+            instance,
+            metrics_headers: metrics_headers?.or_else(|| headers.clone()),
+            metrics_timeout: metrics_timeout?.unwrap_or(timeout),
+            headers,
+            timeout,
+            interval: interval?,
+            sampling: sampling?,
+            ratio: ratio?,
+        })
+    }
+}
+
+/// What the service is called.
+struct Service {
+    name: Option<String>,
+    namespace: Option<String>,
+    instance: Option<String>,
+}
+
+impl Settings for Service {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let name = reader.optional(Setting::new(
             "OTEL_SERVICE_NAME",
             "Name of the service in what is exported; the program's name if not set",
         ));
-        let service_namespace = reader.optional(Setting::new(
+        let namespace = reader.optional(Setting::new(
             "OTEL_SERVICE_NAMESPACE",
             "What the service belongs to, in what is exported",
         ));
@@ -163,22 +198,10 @@ impl Settings for OtlpSettings {
             "HOSTNAME",
             "Name of the host, which Kubernetes sets to that of the pod",
         ));
-        let (Places { traces, metrics }, Protocol::Grpc) = (places?, protocol?);
-        let (None | Some(Protocol::Grpc)) = metrics_protocol?;
-        let (headers, timeout) = (headers?, timeout?);
         Ok(Self {
-            traces,
-            metrics,
-            service_name: service_name?,
+            name: name?,
+            namespace: namespace?,
             instance: instance?.or(hostname?),
-            metrics_headers: metrics_headers?.or_else(|| headers.clone()),
-            metrics_timeout: metrics_timeout?.unwrap_or(timeout),
-            headers,
-            timeout,
-            service_namespace: service_namespace?,
-            interval: interval?,
-            sampling: sampling?,
-            ratio: ratio?,
         })
     }
 }

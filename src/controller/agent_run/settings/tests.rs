@@ -253,7 +253,7 @@ fn each_time_shows_in_how_long_something_is_kept() {
     );
     assert_eq!(due(&[(name, "0")]), None);
 
-    let days = |count| Some(Duration::from_secs(count * 24 * 3600));
+    let days = |count: u64| Some(Duration::from_secs(count * 24 * 3600));
     let kept = |environment: &[(&str, &str)]| settings(environment).limits.keys_kept();
     assert_eq!(kept(&[]), days(30));
     let name = "JANGAR_AGENTRUN_IDEMPOTENCY_RETENTION_DAYS";
