@@ -21,14 +21,16 @@ use crate::kit::program::Error;
 /// Time for the first call to the API server.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
-/// A client of the API server, which answered it once: a program that cannot see its cluster must not look healthy.
+/// A client of the API server, which has not been asked anything yet.
 ///
 /// # Errors
 ///
-/// When there is no configuration for a client, or the API server does not answer.
-pub async fn connect() -> Result<Client, Error> {
-    let client = Client::try_default().await;
-    answered(client.map_err(|error| failed(error.into()))?).await
+/// When there is no configuration for a client.
+pub async fn client() -> Result<Client, Error> {
+    Client::try_default().await.map_err(|error| Error::Start {
+        what: "learn how to reach the API server",
+        source: error.into(),
+    })
 }
 
 /// The same, with a witness of every call.
@@ -36,21 +38,28 @@ pub async fn connect() -> Result<Client, Error> {
 /// # Errors
 ///
 /// The same.
-pub async fn connect_before(witness: Witness) -> Result<Client, Error> {
+pub async fn client_before(witness: Witness) -> Result<Client, Error> {
+    let failed = |source| Error::Start {
+        what: "learn how to reach the API server",
+        source,
+    };
     let config = Config::infer().await;
     let config = config.map_err(|error| failed(error.into()))?;
     let client = ClientBuilder::try_from(config).map_err(|error| failed(error.into()))?;
-    answered(client.with_layer(&calls::Told(witness)).build()).await
+    Ok(client.with_layer(&calls::Told(witness)).build())
 }
 
-fn failed(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
-    Error::Start {
+/// A client of the API server, which answered it once: a program that cannot see its cluster must not look healthy.
+///
+/// # Errors
+///
+/// When there is no configuration for a client, or the API server does not answer.
+pub async fn connect() -> Result<Client, Error> {
+    let failed = |source| Error::Start {
         what: "reach the API server",
         source,
-    }
-}
-
-async fn answered(client: Client) -> Result<Client, Error> {
+    };
+    let client = client().await?;
     match timeout(FIRST_CALL, client.apiserver_version()).await {
         Ok(Ok(_)) => Ok(client),
         Ok(Err(error)) => Err(failed(error.into())),

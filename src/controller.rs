@@ -20,23 +20,22 @@ mod runs;
 mod schedule;
 mod shelves;
 mod stand;
+mod start;
 mod stream;
 mod tool_run;
+pub mod variables;
 mod wiring;
 mod workspace;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::TryFutureExt;
-use kube::Client;
-use tokio::time::sleep;
+use futures::{FutureExt, TryFutureExt};
 
 pub use args::{Args, Config};
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
-use crate::cluster::{self, Obstacle, connect_before};
+use crate::cluster::client_before;
 use crate::events::{self, Reporter};
 use crate::kit::admin::Paths;
 use crate::kit::program::{Error, Program};
@@ -45,8 +44,9 @@ use args::OwnPod;
 use context::{Clock, Context};
 use driver::Pace;
 use egress::Egress;
-use lease::Elector;
+use lease::{Elector, Post};
 use metrics::Metrics;
+use start::Checks;
 
 const IDENTITY: Identity = Identity {
     program: "agents-controller",
@@ -59,8 +59,6 @@ const PATHS: Paths = Paths {
     ..ADMIN_PATHS
 };
 
-/// Tries to look at the cluster before the start is given up.
-const LOOKS: u32 = 5;
 /// Runs the controllers until they are told to end.
 pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
@@ -83,56 +81,51 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let stream = (stream, stream::listen(&stream)?);
     let metrics = Metrics::new(&program.telemetry().meter());
     let witness = metrics.clone();
-    let client = connect_before(Arc::new(move |call| witness.called(call))).await?;
+    let client = client_before(Arc::new(move |call| witness.called(call))).await?;
     lease.namespace = lease.namespace.or(pod.namespace.clone());
     let home = client.default_namespace().to_owned();
     let lease_home = lease.namespace.clone().unwrap_or(home);
-    let needed = needs::all(&groups, lease.enabled.then_some(&*lease_home));
-    look(&client, &needed).await?;
+    let needs = needs::all(&groups, lease.enabled.then_some(&*lease_home));
+    let gate = program.readiness.gate("cluster");
+    let (checks, fit) = Checks::new(client.clone(), needs, gate);
     let egress = Egress::new(egress, workers, &metrics).await?;
-    let (elector, leadership) = Elector::new(
-        client.clone(),
-        lease,
-        identity(&instance, &pod),
-        metrics.clone(),
-    );
-    let reporter = Reporter::new(reporter::CONTROLLER, &instance);
+    let post = Post {
+        identity: identity(&instance, &pod),
+        metrics: metrics.clone(),
+        readiness: program.readiness.clone(),
+        ender: program.ender(),
+    };
+    let (elector, leadership) = Elector::new(client.clone(), lease, post);
+    let events = events::Config::new(events, Reporter::new(reporter::CONTROLLER, &instance));
+    let (emitter, said) =
+        events::attach_behind(&mut program, client.clone(), events, leadership.clone());
     let context = Arc::new(Context {
-        emitter: events::attach(&mut program, client.clone(), events, reporter),
+        emitter,
         client,
         clock: Clock,
         metrics,
         leadership,
         untold: driver::untold::Untold::default(),
         egress,
+        fit: fit.clone(),
     });
     let pace = Pace { workers, sweep };
     wiring::start(&mut program, context, groups, (runs, stream), pace);
-    program.tasks.support("lease", |shutdown| {
-        elector.run(shutdown).map_err(Into::into)
+    let tasks = &mut program.tasks;
+    tasks.support("start checks", |shutdown| {
+        checks.run(shutdown).map_err(Into::into)
+    });
+    tasks.support("lease", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => return Ok(()),
+            () = fit.found() => {}
+        }
+        elector
+            .run(said.map(drop), shutdown)
+            .await
+            .map_err(Into::into)
     });
     program.run().await
-}
-
-/// Looks at the cluster: what is missing for good ends the start with all of it in one message.
-async fn look(client: &Client, needed: &[cluster::Need]) -> Result<(), Error> {
-    let failed = |source| Error::Start {
-        what: "work in this cluster",
-        source,
-    };
-    let mut silence = String::new();
-    for attempt in 0..LOOKS {
-        match cluster::examine(client, needed).await {
-            Ok(()) => return Ok(()),
-            Err(Obstacle::Lasting(unfit)) => return Err(failed(unfit.into())),
-            Err(Obstacle::Passing(why)) => {
-                tracing::warn!(error = why, "The API server does not answer, trying again");
-                silence = why;
-                sleep(Duration::from_millis(500 << attempt)).await;
-            }
-        }
-    }
-    Err(failed(silence.into()))
 }
 
 /// Tells this process from every other: two pods never have the same.

@@ -23,8 +23,9 @@ pub use settings::{Limits, Settings};
 pub use writer::Writer;
 
 use kube::Client;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
+use crate::kit::fence::Fence;
 use crate::kit::program::Program;
 
 /// How a program emits.
@@ -61,17 +62,36 @@ pub fn attach(
     reporter: Reporter,
 ) -> Emitter {
     let config = Config::new(settings, reporter);
+    attach_behind(program, client, config, Fence::always()).0
+}
+
+/// The same for a program that may write only while it holds a lease. Also says when the last word has been written, so
+/// that the lease is not given away before.
+pub fn attach_behind(
+    program: &mut Program,
+    client: Client,
+    config: Config,
+    fence: Fence,
+) -> (Emitter, oneshot::Receiver<()>) {
     let metrics = Metrics::register(program.metrics());
-    let (emitter, writer) = new(client, config, metrics);
+    let (emitter, writer) = new_behind(client, config, metrics, fence);
+    let (last_word, said) = oneshot::channel();
     program.tasks.support("events", |shutdown| async move {
         writer.run(shutdown.started()).await;
+        // Who waits for it may be gone already.
+        let _ = last_word.send(());
         Ok(())
     });
-    emitter
+    (emitter, said)
 }
 
 /// The handle to emit with, and the task that does the writing, which the caller must run.
 pub fn new(client: Client, config: Config, metrics: Metrics) -> (Emitter, Writer) {
+    new_behind(client, config, metrics, Fence::always())
+}
+
+/// The same for who may write only while a fence is open.
+fn new_behind(client: Client, config: Config, metrics: Metrics, fence: Fence) -> (Emitter, Writer) {
     let Config {
         enabled,
         reporter,
@@ -81,7 +101,7 @@ pub fn new(client: Client, config: Config, metrics: Metrics) -> (Emitter, Writer
         return (Emitter::new(None, metrics), Writer::new(None));
     }
     let (sender, receiver) = mpsc::channel(limits.queue.max(1));
-    let store = store::Store::new(client, reporter, limits.deadline, metrics.clone());
+    let store = store::Store::new(client, reporter, limits.deadline, metrics.clone()).behind(fence);
     let work = writer::Work::new(receiver, limits, store, metrics.clone());
     (Emitter::new(Some(sender), metrics), Writer::new(Some(work)))
 }

@@ -6,6 +6,7 @@ pub mod config;
 #[cfg(feature = "controller")]
 pub mod egress;
 pub mod exit;
+pub mod fence;
 pub mod http;
 pub mod labels;
 pub mod program;

@@ -69,6 +69,12 @@ pub mod annotation {
     pub const ORCHESTRATION_DEPTH: &str = "agents.proompteng.ai/orchestration-depth";
     /// On an ImplementationSpec: the version of the issue that it was taken over from.
     pub const SOURCE_VERSION: &str = "agents.proompteng.ai/source-version";
+    /// On the lease of the controllers: who is asked to hold it next, by identity or by name of the pod.
+    pub const YIELD_TO: &str = "agents.proompteng.ai/yield-to";
+    /// On the lease: who was asked says that it is ready, as its identity and the renewal that it saw.
+    pub const YIELD_READY: &str = "agents.proompteng.ai/yield-ready";
+    /// On the lease: why the last request was not granted.
+    pub const YIELD_REFUSED: &str = "agents.proompteng.ai/yield-refused";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
     /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.
@@ -169,6 +175,10 @@ pub mod env {
     pub const EVENTS_ENABLED: &str = "JANGAR_CONTROLLER_EVENTS_ENABLED";
     /// Most Event writes about one object in a minute.
     pub const EVENTS_RATE_LIMIT_PER_MIN: &str = "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN";
+    /// Whether agents, their runs and what they refer to are worked on.
+    pub const ENABLED: &str = "JANGAR_AGENTS_CONTROLLER_ENABLED";
+    /// Whether the program has rights in the whole cluster.
+    pub const CLUSTER_SCOPED: &str = "JANGAR_RBAC_CLUSTER_SCOPED";
     /// Namespaces whose objects are followed.
     pub const NAMESPACES: &str = "JANGAR_AGENTS_CONTROLLER_NAMESPACES";
     /// Whether orchestrations and their runs are worked on.
@@ -230,6 +240,12 @@ pub mod env {
     pub const RUNNER_IMAGE_PULL_SECRETS: &str = "JANGAR_AGENT_RUNNER_IMAGE_PULL_SECRETS";
     /// Priority class of pods.
     pub const RUNNER_PRIORITY_CLASS: &str = "JANGAR_AGENT_RUNNER_PRIORITY_CLASS";
+    /// Secret with user and password of NATS that every run gets.
+    pub const RUNNER_NATS_SECRET: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_SECRET_NAME";
+    /// Entry of that Secret with the user.
+    pub const RUNNER_NATS_USERNAME_KEY: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_USERNAME_KEY";
+    /// Entry of that Secret with the password.
+    pub const RUNNER_NATS_PASSWORD_KEY: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_PASSWORD_KEY";
     /// Scheduler of pods.
     pub const RUNNER_SCHEDULER_NAME: &str = "JANGAR_AGENT_RUNNER_SCHEDULER_NAME";
     /// Seconds that a run is kept after its end.
@@ -337,6 +353,8 @@ pub mod metric {
     pub const QUEUE_DEPTH: &str = "agents.queue.depth";
     /// Watches that broke and were started anew, by `kind`.
     pub const WATCH_RESTARTS: &str = "agents.watch.restarts";
+    /// Requests to yield the lease, by `result`: yielded or refused.
+    pub const LEASE_YIELDS: &str = "agents.lease.yields";
     /// 1 while this process holds the lease, else 0.
     pub const LEADING: &str = "agents.leading";
     /// Runs that ended, by `phase` and `runtime`.

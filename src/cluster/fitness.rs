@@ -1,18 +1,23 @@
-//! The look at the cluster before anything is done: whether the resources are there and may be used.
+//! The look at the cluster before anything is done: whether the resources are there, new enough, and may be used.
+
+mod schema;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use futures::future::join_all;
+use http::Request;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Scope;
+use crate::api::kind::Kind;
 
 /// Time for the whole look. A connection that is half open would hold up the start for minutes.
 const LOOK: Duration = Duration::from_secs(30);
@@ -75,7 +80,7 @@ pub enum Obstacle {
     Passing(String),
 }
 
-/// Looks at everything that will be needed. Asks discovery and access reviews only, so it needs no right of its own.
+/// Looks at everything that will be needed. Asks discovery, OpenAPI and access reviews only, so it needs no right of its own.
 ///
 /// # Errors
 ///
@@ -96,6 +101,7 @@ async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
     for found in join_all(looks).await {
         problems.extend(found.map_err(silent)?);
     }
+    problems.extend(outdated(client, needs, &served).await?);
     Unfit::of(problems).map_or(Ok(()), |unfit| Err(Obstacle::Lasting(unfit)))
 }
 
@@ -124,6 +130,35 @@ async fn served(client: &Client, needs: &[Need]) -> kube::Result<Served> {
         Ok(((group, version), names))
     });
     join_all(asked).await.into_iter().collect()
+}
+
+/// What is served of our kinds in an older version.
+async fn outdated(
+    client: &Client,
+    needs: &[Need],
+    served: &Served,
+) -> Result<Vec<String>, Obstacle> {
+    let is_served = |kind: &Kind| {
+        let is_it = |need: &&Need| need.group == kind.group() && need.resource == kind.plural();
+        let need = needs.iter().find(is_it);
+        let known = need.and_then(|need| served.get(&(need.group, need.version)));
+        known.is_some_and(|known| known.contains(kind.plural()))
+    };
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_served).collect();
+    let groups: HashSet<&str> = kinds.iter().map(|kind| kind.group()).collect();
+    let asked = groups.into_iter().map(|group| async move {
+        let request = Request::get(schema::path(group)).body(Vec::new());
+        let request = request.map_err(kube::Error::HttpError)?;
+        Ok((group, client.request::<Value>(request).await?))
+    });
+    let described: kube::Result<HashMap<_, _>> = join_all(asked).await.into_iter().collect();
+    let described = described.map_err(|error| Obstacle::Passing(error.to_string()))?;
+    let mut problems = Vec::new();
+    for kind in kinds {
+        let found = schema::problem(kind, &described[kind.group()]);
+        problems.extend(found.map_err(Obstacle::Passing)?);
+    }
+    Ok(problems)
 }
 
 async fn look(client: &Client, need: &Need, served: &Served) -> kube::Result<Option<String>> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::groups::Groups;
-use super::{agent_run, egress, lease, stream};
+use super::{agent_run, egress, lease, stream, variables};
 use crate::api::contract::{env, port};
 use crate::events;
 use crate::kit::args::{Common, Defaults};
@@ -65,6 +65,7 @@ impl Settings for Config {
             linger: "0s",
         };
         let common = Common::read(reader, defaults);
+        variables::check(reader)?;
         Ok(Self {
             common: common?,
             groups: groups?,

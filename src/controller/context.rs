@@ -1,6 +1,7 @@
 //! What every reconciler works with: client, clock, lease, Events, metrics; and the ways to write.
 //!
-//! Every write goes through here: it is refused once the lease is lost, has a deadline, and names what it is about.
+//! Every write goes through here: it never lasts longer than the lease is certainly ours, has a deadline, and names what
+//! it is about.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -20,10 +21,11 @@ use super::driver::fault::{Class, Fault};
 use super::driver::plan::Notice;
 use super::driver::untold::Untold;
 use super::egress::Egress;
-use super::lease::Leadership;
 use super::metrics::Metrics;
+use super::start::Fit;
 use crate::api::contract::FIELD_MANAGER;
 use crate::events::{Effect, Emitter, Note, Occurrence, Regarding};
+use crate::kit::fence::Fence;
 
 /// Time for one call.
 const CALL: Duration = Duration::from_secs(15);
@@ -62,7 +64,10 @@ pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
-    pub(crate) leadership: Leadership,
+    /// Open while the lease is certainly ours.
+    pub(crate) leadership: Fence,
+    /// Whether the cluster has been found fit.
+    pub(crate) fit: Fit,
     pub(crate) emitter: Emitter,
     /// What is still to be told of writes that got no answer.
     pub(crate) untold: Untold,
@@ -72,7 +77,7 @@ pub(crate) struct Context {
 impl Context {
     /// Waits until writes are allowed.
     pub(crate) async fn may_act(&self) {
-        self.leadership.held().await;
+        self.leadership.opened().await;
     }
 
     /// The objects of a kind in a namespace.
@@ -179,11 +184,11 @@ impl Context {
         what: &'static str,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, Fault> {
-        if !self.leadership.is_held() {
+        let written = self.leadership.guard(within_deadline(what, call)).await;
+        written.unwrap_or_else(|| {
             let why = "another process may hold the lease by now";
-            return Err(Fault::new(what, Class::Fenced, why));
-        }
-        within_deadline(what, call).await
+            Err(Fault::new(what, Class::Fenced, why))
+        })
     }
 }
 

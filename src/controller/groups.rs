@@ -8,7 +8,7 @@ use crate::kit::config::{Invalid, Reader, Setting, Settings};
 /// Kinds that are switched on and off together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
-    /// Agents, their runs, and what runs refer to. Always on.
+    /// Agents, their runs, and what runs refer to.
     Agents,
     /// Orchestrations and their runs.
     Orchestrations,
@@ -19,19 +19,33 @@ pub(super) enum Group {
 /// Where the kinds of each group are worked on; nowhere if the group is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Groups {
-    pub(super) agents: Namespaces,
+    pub(super) agents: Option<Namespaces>,
     pub(super) orchestrations: Option<Namespaces>,
     pub(super) supporting: Option<Namespaces>,
 }
 
 impl Settings for Groups {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let enabled = reader.value(
+            Setting::<bool>::new(
+                env::ENABLED,
+                "Whether Agents, AgentRuns and what they refer to are reconciled",
+            )
+            .or("true"),
+        );
         let agents = reader.value(
-            Setting::new(
+            Setting::<Namespaces>::new(
                 env::NAMESPACES,
-                "Namespaces whose objects are reconciled; * for all needs a ClusterRole",
+                "Namespaces whose objects are reconciled; * for all needs JANGAR_RBAC_CLUSTER_SCOPED and a ClusterRole",
             )
             .or("agents"),
+        );
+        let cluster_scoped = reader.value(
+            Setting::<bool>::new(
+                env::CLUSTER_SCOPED,
+                "Whether the program has rights in the whole cluster, so that * can be used for namespaces",
+            )
+            .or("false"),
         );
         let mut group = |enabled, on, namespaces, place| {
             let enabled = reader.value(Setting::<bool>::new(enabled, on).or("true"));
@@ -50,23 +64,47 @@ impl Settings for Groups {
             env::SUPPORTING_NAMESPACES,
             "Namespaces in which they are; those of the agents if not set",
         );
-        let agents: Namespaces = agents?;
+        let agents = agents?;
         let place = |(enabled, own): (bool, Option<Namespaces>)| {
             enabled.then(|| own.unwrap_or_else(|| agents.clone()))
         };
-        Ok(Self {
+        let groups = Self {
             orchestrations: place(orchestrations?),
             supporting: place(supporting?),
-            agents,
-        })
+            agents: place((enabled?, None)),
+        };
+        groups.check(cluster_scoped?, reader)
     }
 }
 
 impl Groups {
+    /// Refuses what cannot work: nothing at all, or all namespaces without the rights for that.
+    fn check(self, cluster_scoped: bool, reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let groups = [
+            (&self.agents, env::NAMESPACES),
+            (&self.orchestrations, env::ORCHESTRATIONS_NAMESPACES),
+            (&self.supporting, env::SUPPORTING_NAMESPACES),
+        ];
+        if groups.iter().all(|(namespaces, _)| namespaces.is_none()) {
+            let complaint = "nothing is left to do; set at least one of the three groups to true";
+            return Err(reader.contradiction(env::ENABLED, complaint));
+        }
+        let wide = |(namespaces, _): &&(&Option<Namespaces>, _)| {
+            matches!(namespaces, Some(Namespaces::All))
+        };
+        match groups.iter().find(wide) {
+            Some((_, variable)) if !cluster_scoped => {
+                let complaint = "`*` needs JANGAR_RBAC_CLUSTER_SCOPED=true and a ClusterRole; else name the namespaces";
+                Err(reader.contradiction(variable, complaint))
+            }
+            Some(_) | None => Ok(self),
+        }
+    }
+
     /// Where objects of a group are worked on, one entry for each watch.
     pub(super) fn scopes(&self, group: Group) -> Vec<Scope> {
         let namespaces = match group {
-            Group::Agents => Some(&self.agents),
+            Group::Agents => self.agents.as_ref(),
             Group::Orchestrations => self.orchestrations.as_ref(),
             Group::Supporting => self.supporting.as_ref(),
         };
@@ -140,6 +178,7 @@ const fn readers(kind: Kind) -> &'static [Group] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kit::config::Flags;
 
     fn some(names: &[&str]) -> Namespaces {
         Namespaces::Some(names.iter().map(|name| (*name).to_owned()).collect())
@@ -153,7 +192,7 @@ mod tests {
             scopes.join(" and ")
         };
         let apart = Groups {
-            agents: some(&["a", "b"]),
+            agents: Some(some(&["a", "b"])),
             orchestrations: Some(some(&["b", "c"])),
             supporting: None,
         };
@@ -172,6 +211,48 @@ mod tests {
         };
         assert_eq!(names(&wide, Kind::Budget), "in all namespaces");
         assert_eq!(wide.scopes(Group::Orchestrations).len(), 2);
+    }
+
+    fn read(environment: &[(&str, &str)]) -> Result<Groups, String> {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let environment = environment.iter().map(own).collect();
+        let read = Flags::<Groups>::default().resolve(environment);
+        read.map(|(groups, _)| groups)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn all_namespaces_need_rights_in_the_whole_cluster() {
+        let all = (env::NAMESPACES, "*");
+        let error = read(&[all]).unwrap_err();
+        assert!(
+            error.contains(
+                "JANGAR_AGENTS_CONTROLLER_NAMESPACES: `*` needs JANGAR_RBAC_CLUSTER_SCOPED=true"
+            ),
+            "{error}"
+        );
+        let error = read(&[(env::SUPPORTING_NAMESPACES, "*")]).unwrap_err();
+        assert!(
+            error.contains("JANGAR_SUPPORTING_CONTROLLER_NAMESPACES: `*` needs"),
+            "{error}"
+        );
+        let groups = read(&[all, ("JANGAR_RBAC_CLUSTER_SCOPED", "true")]).unwrap();
+        assert_eq!(groups.agents, Some(Namespaces::All));
+        assert_eq!(groups.supporting, Some(Namespaces::All));
+    }
+
+    #[test]
+    fn a_program_with_nothing_to_do_does_not_start() {
+        let off = [
+            (env::ENABLED, "false"),
+            (env::ORCHESTRATIONS_ENABLED, "0"),
+            (env::SUPPORTING_ENABLED, "no"),
+        ];
+        let error = read(&off).unwrap_err();
+        assert!(error.contains("nothing is left to do"), "{error}");
+        let groups = read(&off[..2]).unwrap();
+        assert_eq!((groups.agents, groups.orchestrations), (None, None));
+        assert_eq!(groups.supporting, Some(some(&["agents"])));
     }
 
     #[test]

@@ -1,82 +1,75 @@
 //! Only the holder of the lease writes. The others keep their copies up to date and wait.
 //!
-//! Nobody's clock is compared with anybody else's: a lease is over when it has not changed for its duration, measured
+//! Nobody's clock is compared with anybody else's: a lease is over when it has not been renewed for its duration, measured
 //! here. The holder stops writing before that time can be over anywhere, and a holder that could not renew ends, so that
-//! nothing half done is carried on.
+//! nothing half done is carried on. [`keep`] is the part of the holder, [`yielding`] says when it
+//! hands the lease over to someone by name.
 
+mod keep;
 mod settings;
+mod yielding;
 
+use std::future::pending;
 use std::time::Duration;
 
-use futures::{StreamExt, pin_mut};
+use futures::{Stream, StreamExt, pin_mut};
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::metrics::Metrics;
 use crate::api::contract::FIELD_MANAGER;
-use crate::kit::shutdown::Shutdown;
+use crate::kit::fence::{self, Fence, Keeper};
+use crate::kit::readiness::Readiness;
+use crate::kit::shutdown::{Ender, Shutdown};
+use keep::Held;
 pub(crate) use settings::Settings;
 
-/// Time to give the lease back at the end.
-const HANDOVER: Duration = Duration::from_secs(1);
+/// Time for those who tell what was done, before that.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time between two looks of a candidate at whether it is.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Why this process must not go on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Lost {
     #[error("{holder} holds the lease now")]
     Taken { holder: String },
+    #[error("someone deleted the lease")]
+    Deleted,
     #[error("the lease could not be renewed within {within:?}: {why}")]
     NotRenewed { within: Duration, why: String },
 }
 
-/// Whether this process may write. Cheap to clone.
-#[derive(Clone, Debug)]
-pub(crate) struct Leadership {
-    until: watch::Receiver<Option<Instant>>,
-}
-
-impl Leadership {
-    /// Whether the lease is certainly still ours.
-    pub(crate) fn is_held(&self) -> bool {
-        self.until
-            .borrow()
-            .is_some_and(|until| Instant::now() < until)
-    }
-
-    /// Waits until the lease is ours.
-    pub(crate) async fn held(&self) {
-        let mut until = self.until.clone();
-        if until.wait_for(Option::is_some).await.is_err() {
-            // Nobody seeks the lease any more: it will never be ours.
-            std::future::pending().await
-        }
-    }
+/// What an elector is part of.
+pub(crate) struct Post {
+    /// Tells this process from every other.
+    pub(crate) identity: String,
+    pub(crate) metrics: Metrics,
+    /// Whether this process could take over now.
+    pub(crate) readiness: Readiness,
+    /// Ends this process when it has been asked to yield.
+    pub(crate) ender: Ender,
 }
 
 /// Seeks the lease and keeps it.
 pub(crate) struct Elector {
     leases: Api<Lease>,
     settings: Settings,
-    identity: String,
-    until: watch::Sender<Option<Instant>>,
-    metrics: Metrics,
+    keeper: Keeper,
+    post: Post,
 }
 
 impl Elector {
-    /// The task, which the caller must run, and what tells how it stands.
-    pub(crate) fn new(
-        client: Client,
-        settings: Settings,
-        identity: String,
-        metrics: Metrics,
-    ) -> (Self, Leadership) {
-        let (until, receiver) = watch::channel(None);
+    /// The task, which the caller must run, and what is open while the lease is certainly ours.
+    pub(crate) fn new(client: Client, settings: Settings, post: Post) -> (Self, Fence) {
+        let (keeper, fence) = fence::channel();
+        post.metrics.leading(false);
         let namespace = settings
             .namespace
             .clone()
@@ -84,77 +77,99 @@ impl Elector {
         let elector = Self {
             leases: Api::namespaced(client, &namespace),
             settings,
-            identity,
-            until,
-            metrics,
+            keeper,
+            post,
         };
-        (elector, Leadership { until: receiver })
+        (elector, fence)
     }
 
-    /// Seeks the lease, keeps it, and gives it back when the program ends. Run it as support, so that it outlives the
-    /// work.
+    /// Seeks the lease, keeps it, and gives it back when the program ends and `said` has come. Run it as support, so that
+    /// it outlives the work.
     ///
     /// # Errors
     ///
     /// When the lease was ours and is not any more.
-    pub(crate) async fn run(self, shutdown: Shutdown) -> Result<(), Lost> {
-        self.metrics.leading(false);
+    pub(crate) async fn run(
+        self,
+        said: impl Future<Output = ()>,
+        shutdown: Shutdown,
+    ) -> Result<(), Lost> {
+        let Post {
+            identity, metrics, ..
+        } = &self.post;
         if !self.settings.enabled {
-            self.until.send_replace(Some(Instant::now() + ALWAYS));
-            self.metrics.leading(true);
+            self.keeper.open();
+            metrics.leading(true);
             shutdown.started().await;
             return Ok(());
         }
-        let mut lease = tokio::select! {
+        tracing::info!(identity, "Seeking the lease");
+        let lease = tokio::select! {
             _ = shutdown.started() => return Ok(()),
             lease = self.seek() => lease,
         };
-        tracing::info!(identity = self.identity, "Leading");
-        self.metrics.leading(true);
-        let lost = tokio::select! {
-            _ = shutdown.started() => None,
-            lost = self.keep(&mut lease) => Some(lost),
+        tracing::info!(identity, "Leading");
+        metrics.leading(true);
+        let mut held = Held::new(lease);
+        let kept = tokio::select! {
+            _ = shutdown.started() => Ok(()),
+            lost = self.keep(&mut held) => Err(lost),
         };
-        self.until.send_replace(None);
-        self.metrics.leading(false);
-        match lost {
-            Some(lost) => Err(lost),
-            None => {
-                self.give_back(lease).await;
-                Ok(())
-            }
+        if kept.is_ok() {
+            // Nobody works any more. What is left to tell is told while the lease is ours.
+            let _ = timeout(LAST_WORDS, said).await;
         }
+        self.keeper.close();
+        metrics.leading(false);
+        kept?;
+        self.give_back(held).await;
+        Ok(())
+    }
+
+    /// All changes of the lease.
+    fn states(&self) -> impl Stream<Item = watcher::Result<Event<Lease>>> {
+        let selector = format!("metadata.name={}", self.settings.name);
+        let config = watcher::Config::default().fields(&selector);
+        watcher(self.leases.clone(), config).default_backoff()
     }
 
     /// Waits for the lease to be free, and takes it.
     async fn seek(&self) -> Lease {
-        let selector = format!("metadata.name={}", self.settings.name);
-        let config = watcher::Config::default().fields(&selector);
-        let states = watcher(self.leases.clone(), config).default_backoff();
+        let states = self.states();
         pin_mut!(states);
         let mut seen: Option<Lease> = None;
         let mut free_at = None;
+        let mut is_listed = false;
         loop {
+            let answer = seen.as_ref();
+            let answer = answer.and_then(|lease| yielding::answer(lease, &self.post.identity));
             tokio::select! {
                 event = states.next() => match event {
-                    Some(Ok(watcher::Event::Apply(lease) | watcher::Event::InitApply(lease))) => {
-                        let known = seen.as_ref().map(|lease| &lease.metadata.resource_version);
-                        if known != Some(&lease.metadata.resource_version) {
+                    Some(Ok(Event::Apply(lease) | Event::InitApply(lease))) => {
+                        // Notes that others put on the lease keep nobody in office.
+                        if seen.as_ref().map(renewal) != Some(renewal(&lease)) {
                             free_at = Some(Instant::now() + self.wait_for(&lease));
                         }
+                        is_listed = true;
                         seen = Some(lease);
                     }
-                    Some(Ok(watcher::Event::Delete(_))) => {
-                        free_at = Some(Instant::now());
-                        seen = None;
-                    }
-                    Some(Ok(watcher::Event::Init)) => {}
-                    Some(Ok(watcher::Event::InitDone)) => {
+                    // Whoever held it may not know yet that it is gone, so its time still counts.
+                    Some(Ok(Event::Delete(_))) => seen = None,
+                    Some(Ok(Event::Init)) => is_listed = false,
+                    Some(Ok(Event::InitDone)) => {
+                        if !is_listed {
+                            seen = None;
+                        }
                         free_at.get_or_insert_with(Instant::now);
                     }
                     Some(Err(error)) => tracing::warn!(%error, "The lease cannot be followed, trying again"),
-                    None => std::future::pending().await,
+                    None => pending().await,
                 },
+                () = sleep(GLANCE), if answer.is_some() => {
+                    if let (true, Some(lease), Some(answer)) = (self.is_ready(), &mut seen, answer) {
+                        self.say(lease, answer).await;
+                    }
+                }
                 () = sleep_until(free_at.unwrap_or_else(Instant::now)), if free_at.is_some() => {
                     let asked = Instant::now();
                     match self.take(seen.as_ref()).await {
@@ -172,14 +187,31 @@ impl Elector {
         }
     }
 
+    /// Says on the lease that this process is ready to hold it.
+    async fn say(&self, lease: &mut Lease, answer: String) {
+        let mut said = lease.clone();
+        yielding::say(&mut said, answer);
+        match self.put(&said).await {
+            Ok(stored) => {
+                tracing::info!("Asked to take the lease over, and ready");
+                *lease = stored;
+            }
+            Err(error) => tracing::debug!(error, "The lease was changed meanwhile"),
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        let gates = self.post.readiness.gates();
+        gates.iter().all(|gate| gate.closed.is_none())
+    }
+
     /// How long to wait for a lease in this state before it is free.
     fn wait_for(&self, lease: &Lease) -> Duration {
-        let spec = lease.spec.as_ref();
-        let holder = spec.and_then(|spec| spec.holder_identity.as_deref());
-        match holder {
-            None | Some("") => Duration::ZERO,
-            Some(holder) if holder == self.identity => Duration::ZERO,
+        match holder(lease) {
+            None => Duration::ZERO,
+            Some(holder) if holder == self.post.identity => Duration::ZERO,
             Some(_) => {
+                let spec = lease.spec.as_ref();
                 let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
                 let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
                 seconds.map_or(self.settings.duration, Duration::from_secs)
@@ -197,90 +229,37 @@ impl Elector {
                 },
                 spec: None,
             };
-            self.sign(&mut lease, now);
+            self.sign(&mut lease, &self.post.identity, now);
             return self.call(self.leases.create(&params(), &lease)).await;
         };
         let mut lease = seen.clone();
-        self.sign(&mut lease, now);
-        self.call(self.leases.replace(&self.settings.name, &params(), &lease))
-            .await
+        self.sign(&mut lease, &self.post.identity, now);
+        self.put(&lease).await
     }
 
-    /// Writes us into a lease; a change of hands is counted.
-    fn sign(&self, lease: &mut Lease, now: Timestamp) {
+    /// Writes a holder into a lease; a change of hands is counted.
+    fn sign(&self, lease: &mut Lease, holder: &str, now: Timestamp) {
         let spec = lease.spec.get_or_insert_default();
-        if spec.holder_identity.as_deref() != Some(&self.identity) {
+        if spec.holder_identity.as_deref() != Some(holder) {
             let before = spec.lease_transitions.unwrap_or(-1);
             spec.lease_transitions = Some(before.saturating_add(1));
             spec.acquire_time = Some(MicroTime(now));
-            spec.holder_identity = Some(self.identity.clone());
+            spec.holder_identity = Some(holder.to_owned());
         }
         let seconds = self.settings.duration.as_secs();
         spec.lease_duration_seconds = i32::try_from(seconds).ok();
         spec.renew_time = Some(MicroTime(now));
     }
 
-    /// Renews until that fails for too long, or someone else holds the lease.
-    async fn keep(&self, lease: &mut Lease) -> Lost {
-        let mut why = String::new();
-        loop {
-            let until = self.until.borrow().unwrap_or_else(Instant::now);
-            let pause = match why.is_empty() {
-                true => self.settings.retry,
-                false => self.settings.retry.min(Duration::from_secs(1)),
-            };
-            tokio::select! {
-                biased;
-                () = sleep_until(until) => {
-                    return Lost::NotRenewed { within: self.settings.renew, why };
-                }
-                () = sleep(spread(pause)) => {}
-            }
-            let asked = Instant::now();
-            self.sign(lease, Timestamp::now());
-            let params = params();
-            let renewal = self.leases.replace(&self.settings.name, &params, lease);
-            match self.call(renewal).await {
-                Ok(renewed) => {
-                    *lease = renewed;
-                    self.hold_from(asked);
-                    why.clear();
-                    continue;
-                }
-                Err(error) => why = error,
-            }
-            tracing::warn!(error = why, "The lease could not be renewed, trying again");
-            // Someone may have touched it without taking it.
-            if let Ok(current) = self.call(self.leases.get(&self.settings.name)).await {
-                match holder(&current) {
-                    Some(holder) if holder != self.identity => {
-                        return Lost::Taken {
-                            holder: holder.to_owned(),
-                        };
-                    }
-                    Some(_) | None => *lease = current,
-                }
-            }
-        }
-    }
-
-    async fn give_back(&self, mut lease: Lease) {
-        let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
-        spec.holder_identity = Some(String::new());
-        spec.lease_duration_seconds = Some(1);
-        spec.renew_time = Some(MicroTime(Timestamp::now()));
-        let params = params();
-        let back = self.leases.replace(&self.settings.name, &params, &lease);
-        match timeout(HANDOVER, back).await {
-            Ok(Ok(_)) => tracing::info!("Lease given back"),
-            Ok(Err(error)) => tracing::warn!(%error, "The lease could not be given back"),
-            Err(elapsed) => tracing::warn!(%elapsed, "The lease could not be given back"),
-        }
-    }
-
     /// Ours from the moment before the call that was answered, for the time in which it must be renewed.
     fn hold_from(&self, asked: Instant) {
-        self.until.send_replace(Some(asked + self.settings.renew));
+        self.keeper.open_until(asked + self.settings.renew);
+    }
+
+    async fn put(&self, lease: &Lease) -> Result<Lease, String> {
+        let params = params();
+        self.call(self.leases.replace(&self.settings.name, &params, lease))
+            .await
     }
 
     async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
@@ -290,9 +269,6 @@ impl Elector {
         }
     }
 }
-
-/// Long enough to count as for ever.
-const ALWAYS: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 fn params() -> PostParams {
     PostParams {
@@ -304,6 +280,13 @@ fn params() -> PostParams {
 fn holder(lease: &Lease) -> Option<&str> {
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
     (!holder.is_empty()).then_some(holder)
+}
+
+/// What changes with every renewal and every change of hands.
+fn renewal(lease: &Lease) -> (Option<&str>, Option<Timestamp>) {
+    let spec = lease.spec.as_ref();
+    let time = spec.and_then(|spec| spec.renew_time.as_ref());
+    (holder(lease), time.map(|time| time.0))
 }
 
 /// A little more or less, so that those who wait do not come all at once.

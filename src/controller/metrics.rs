@@ -53,6 +53,7 @@ struct Handles {
     jobs_missing: Counter<u64>,
     leading: Gauge<u64>,
     egress_refused: Counter<u64>,
+    yields: Counter<u64>,
 }
 
 impl Metrics {
@@ -111,6 +112,10 @@ impl Metrics {
             jobs_missing: counter(
                 metric::JOBS_MISSING,
                 "Jobs that are missing, by class and by where their outcome was still found",
+            ),
+            yields: counter(
+                metric::LEASE_YIELDS,
+                "Requests to yield the lease, by result",
             ),
             leading: leading
                 .with_description("1 while this process holds the lease, else 0")
@@ -185,6 +190,13 @@ impl Metrics {
     /// Whether this process holds the lease.
     pub(crate) fn leading(&self, leading: bool) {
         self.handles.leading.record(leading.into(), &[]);
+    }
+
+    /// Someone asked for the lease.
+    pub(crate) fn asked_to_yield(&self, granted: bool) {
+        let result = if granted { "yielded" } else { "refused" };
+        let result = KeyValue::new("result", result);
+        self.handles.yields.add(1, &[result]);
     }
 
     /// A watch broke.

@@ -355,11 +355,21 @@ impl Wiring<'_> {
 
     /// The task that keeps all copies up to date.
     fn run(self) {
-        let Self { feeds, health, .. } = self;
+        let Self {
+            feeds,
+            health,
+            context,
+            ..
+        } = self;
+        let fit = context.fit.clone();
         self.program.tasks.support("caches", |shutdown| async move {
+            let follow = async {
+                fit.found().await;
+                join_all(feeds).await
+            };
             tokio::select! {
                 _ = shutdown.started() => {}
-                _ = join_all(feeds) => {}
+                _ = follow => {}
                 () = check(&health) => {}
             }
             Ok(())

@@ -75,6 +75,8 @@ closed_labels! {
         Conflict = "conflict",
         /// The API server finds the Event wrong.
         Invalid = "invalid",
+        /// This process no longer holds the lease; it must not write.
+        Fenced = "fenced",
     }
 }
 

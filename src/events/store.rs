@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::event::{Draft, Form, Reporter, Stored, Tally};
 use super::limiter::Write;
 use super::metrics::{Failure, Group, Metrics};
+use crate::kit::fence::Fence;
 
 /// How often a count is tried again at once when someone else changed the Event in between.
 const CONFLICT_ROUNDS: usize = 3;
@@ -48,7 +49,8 @@ impl Failed {
             Failure::Forbidden
             | Failure::GroupAbsent
             | Failure::NamespaceGone
-            | Failure::Invalid => false,
+            | Failure::Invalid
+            | Failure::Fenced => false,
         }
     }
 
@@ -72,6 +74,7 @@ pub(super) struct Store {
     reporter: Reporter,
     deadline: Duration,
     metrics: Metrics,
+    fence: Fence,
 }
 
 impl Store {
@@ -86,7 +89,13 @@ impl Store {
             reporter,
             deadline,
             metrics,
+            fence: Fence::always(),
         }
+    }
+
+    /// The same for who may write only while a fence is open.
+    pub(super) fn behind(self, fence: Fence) -> Self {
+        Self { fence, ..self }
     }
 
     /// Carries out a write in the preferred group, else in the other one.
@@ -233,11 +242,15 @@ impl<E: Form> Events<'_, E> {
         &self,
         call: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, Failed> {
-        let failed = match timeout(self.store.deadline, call).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(kube::Error::Api(status))) => failure_of(&status),
-            Ok(Err(_)) => Failed::because(Failure::Unreachable),
-            Err(_) => Failed::because(Failure::Timeout),
+        let Store {
+            fence, deadline, ..
+        } = self.store;
+        let failed = match fence.guard(timeout(*deadline, call)).await {
+            Some(Ok(Ok(answer))) => return Ok(answer),
+            Some(Ok(Err(kube::Error::Api(status)))) => failure_of(&status),
+            Some(Ok(Err(_))) => Failed::because(Failure::Unreachable),
+            Some(Err(_)) => Failed::because(Failure::Timeout),
+            None => Failed::because(Failure::Fenced),
         };
         self.store.metrics.count_error(failed.cause);
         Err(failed)

@@ -127,6 +127,7 @@ pub struct Reader<'a> {
     heading: &'static str,
     entries: Vec<Entry>,
     problems: Vec<Problem>,
+    notes: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -136,6 +137,7 @@ impl<'a> Reader<'a> {
             heading: "Settings",
             entries: Vec::new(),
             problems: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -178,11 +180,25 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses a setting that is good by itself but does not go with another.
-    pub fn contradiction(&mut self, variable: &'static str, complaint: &str) -> Invalid {
+    pub fn contradiction(&mut self, variable: &str, complaint: &str) -> Invalid {
         self.refuse(Problem {
             source: variable.to_owned(),
             complaint: complaint.to_owned(),
         })
+    }
+
+    /// Variables that are set and begin so, with their values. For those that are no settings.
+    pub fn given(&self, start: &str) -> Vec<(String, String)> {
+        let from = self.inputs.environment.range(start.to_owned()..);
+        from.take_while(|(name, _)| name.starts_with(start))
+            .map(|(name, value)| (name.clone(), value.trim().to_owned()))
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
+    }
+
+    /// Tells the operator something about a variable that is no problem.
+    pub fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
     }
 
     fn refuse(&mut self, problem: Problem) -> Invalid {
@@ -256,10 +272,13 @@ fn read<S: Settings>(inputs: &Inputs) -> Result<(S, Report), ConfigError> {
     let mut reader = Reader::new(inputs);
     let settings = S::read(&mut reader);
     let Reader {
-        entries, problems, ..
+        entries,
+        problems,
+        notes,
+        ..
     } = reader;
     match settings {
-        Ok(settings) if problems.is_empty() => Ok((settings, Report { entries })),
+        Ok(settings) if problems.is_empty() => Ok((settings, Report { entries, notes })),
         _ => Err(ConfigError { problems }),
     }
 }
@@ -272,6 +291,7 @@ pub fn describe<S: Settings>() -> Report {
     drop(S::read(&mut reader));
     Report {
         entries: reader.entries,
+        notes: reader.notes,
     }
 }
 

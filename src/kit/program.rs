@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use futures::{StreamExt, stream::BoxStream};
+use futures::{
+    StreamExt,
+    stream::{BoxStream, select},
+};
 use nix::errno::Errno;
 use prometheus_client::registry::Registry;
 use tokio::{net::TcpListener, runtime};
@@ -23,7 +26,7 @@ use super::{
     exit::Exit,
     http::{self, Server, Transport},
     readiness::{Gate, Readiness},
-    shutdown::{Signal, signals},
+    shutdown::{Ender, Signal, ender, signals},
     tasks::{Ended, Grace, Tasks},
     telemetry::{Identity, Telemetry, TelemetryError},
 };
@@ -132,6 +135,7 @@ pub struct Program {
     registry: Registry,
     telemetry: Telemetry,
     signals: BoxStream<'static, Signal>,
+    ender: Ender,
     admin: TcpListener,
     profiling: Profiling,
     grace: Grace,
@@ -157,7 +161,8 @@ impl Program {
         let telemetry = Telemetry::start(identity, log, &otlp, own)?;
         let http = http::Metrics::register(own);
         greet(identity, &notes);
-        let signals = signals().map_err(Error::Signals)?.boxed();
+        let (ender, own) = ender();
+        let signals = select(signals().map_err(Error::Signals)?, own).boxed();
         let readiness = Readiness::default();
         Ok(Self {
             running: readiness.gate("running"),
@@ -169,6 +174,7 @@ impl Program {
             registry,
             telemetry,
             signals,
+            ender,
             admin: listen_on("admin", listen).await?,
             profiling,
             grace,
@@ -186,6 +192,11 @@ impl Program {
         &self.telemetry
     }
 
+    /// By which a task can ask for the end of the program.
+    pub fn ender(&self) -> Ender {
+        self.ender.clone()
+    }
+
     /// Answers on the admin port and runs all tasks until the end.
     pub async fn run(self) -> Result<(), Error> {
         let Self {
@@ -197,6 +208,7 @@ impl Program {
             registry,
             telemetry,
             signals,
+            ender: _,
             admin,
             profiling,
             grace,

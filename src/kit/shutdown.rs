@@ -9,7 +9,7 @@ use std::{fmt, io};
 use futures::{Stream, stream};
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::watch,
+    sync::{mpsc, watch},
     time::Instant,
 };
 
@@ -87,6 +87,8 @@ pub enum Signal {
     Terminate,
     /// What Ctrl-C sends.
     Interrupt,
+    /// What the program itself asked for, see [`Ender`].
+    Own,
 }
 
 impl fmt::Display for Signal {
@@ -94,8 +96,33 @@ impl fmt::Display for Signal {
         f.write_str(match self {
             Self::Terminate => "SIGTERM",
             Self::Interrupt => "SIGINT",
+            Self::Own => "a request of the program itself",
         })
     }
+}
+
+/// Asks the program to end in order, from inside. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Ender {
+    asked: mpsc::Sender<()>,
+}
+
+impl Ender {
+    /// Asks for the end. To ask again changes nothing.
+    pub fn ask(&self) {
+        // One that is full holds the same request already; one that is closed belongs to a program that has ended.
+        let _ = self.asked.try_send(());
+    }
+}
+
+/// An ender, and the signal that comes of it.
+pub fn ender() -> (Ender, impl Stream<Item = Signal> + Send + Unpin) {
+    let (asked, mut requests) = mpsc::channel(1);
+    let requests = stream::poll_fn(move |cx| {
+        let received = requests.poll_recv(cx);
+        received.map(|some| some.map(|()| Signal::Own))
+    });
+    (Ender { asked }, requests)
 }
 
 /// The signals that reach this process, from now on.

@@ -129,9 +129,10 @@ impl Tasks {
             Ok(signal) => tracing::info!(%signal, "Shutdown announced"),
             Err(ended) => tracing::error!(error = ended as &dyn Error, "Shutdown announced"),
         }
+        let first = cause.as_ref().ok().copied();
         tokio::select! {
             biased;
-            signal = next_signal(signals) => Err(Ended::Forced { signal }),
+            signal = second_signal(first, signals) => Err(Ended::Forced { signal }),
             result = self.end(cause, grace) => result,
         }
     }
@@ -143,8 +144,8 @@ impl Tasks {
                 () = sleep(grace.linger) => Ok(()),
                 ended = unasked_end(work, support) => Err(ended),
             },
-            // Someone at a terminal, for whom no load balancer has to be waited for.
-            Ok(Signal::Interrupt) => Ok(()),
+            // Someone at a terminal, or the program itself, for whom no load balancer has to be waited for.
+            Ok(Signal::Interrupt | Signal::Own) => Ok(()),
             Err(ended) => Err(ended),
         };
         tracing::info!(drain = ?grace.drain, "Draining");
@@ -163,6 +164,21 @@ async fn next_signal(mut signals: Pin<&mut impl Stream<Item = Signal>>) -> Signa
     match signals.next().await {
         Some(signal) => signal,
         None => pending().await,
+    }
+}
+
+/// The signal that ends everything at once: the second from outside, since a program asks itself for an orderly end only.
+async fn second_signal(
+    first: Option<Signal>,
+    mut signals: Pin<&mut impl Stream<Item = Signal>>,
+) -> Signal {
+    let mut is_asked = first != Some(Signal::Own);
+    loop {
+        match next_signal(signals.as_mut()).await {
+            Signal::Own => {}
+            signal @ (Signal::Terminate | Signal::Interrupt) if is_asked => return signal,
+            Signal::Terminate | Signal::Interrupt => is_asked = true,
+        }
     }
 }
 

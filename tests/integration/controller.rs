@@ -1,8 +1,10 @@
 //! The reconcilers as a process, against the real API server with its real Job, TTL and garbage-collection controllers.
 
 mod admission;
+mod alone;
 mod any;
 mod asked;
+mod away;
 mod crash;
 mod custody;
 mod custom;
@@ -16,6 +18,8 @@ mod refuses;
 mod runs;
 mod scene;
 mod schedules;
+mod scoped;
+mod settings;
 mod sources;
 mod standing;
 mod stop;
@@ -24,3 +28,4 @@ mod tools;
 mod waits;
 mod workflow;
 mod workspaces;
+mod yields;

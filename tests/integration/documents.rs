@@ -40,6 +40,12 @@ fn configuration() -> String {
         | `OTEL_SPAN_*_COUNT_LIMIT` | OpenTelemetry | Most attributes, events and links of one span |\n"
         .to_owned();
     text += &section::<agents::controller::Config>("agents controller");
+    text += &format!(
+        "\n### Other variables of existing installations\n\n\
+         Set by charts and values that exist. What is refused ends the start with its sentence; what changes nothing is said in the log.\n\
+         A setting by the newer name `AGENTS_...` is refused as well, with the name that it has here.\n\n{}",
+        agents::controller::variables::document()
+    );
     text += &section::<agents_webhook::Config>("agents-webhook");
     text += &section::<agents_sidecar::Config>("agents-sidecar");
     text

@@ -2,6 +2,9 @@
 
 use anyhow::{Context, Result};
 use kube::Client;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -15,6 +18,8 @@ pub(crate) struct Way {
     server: String,
     /// A client that goes this way.
     pub(crate) client: Client,
+    kubeconfig: PathBuf,
+    _folder: TempDir,
 }
 
 impl Way {
@@ -27,14 +32,29 @@ impl Way {
             .authority()
             .context("an address")?
             .to_string();
-        config.cluster_url = format!("https://{}", entrance.local_addr()?).parse()?;
+        let url = format!("https://{}", entrance.local_addr()?);
+        let text = std::fs::read_to_string(lab.kubeconfig())?;
+        let mut own: serde_json::Value = serde_saphyr::from_str(&text)?;
+        own["clusters"][0]["cluster"]["server"] = json!(url);
+        own["clusters"][0]["cluster"]["tls-server-name"] = json!("127.0.0.1");
+        let folder = TempDir::new()?;
+        let kubeconfig = folder.path().join("kubeconfig");
+        std::fs::write(&kubeconfig, own.to_string())?;
+        config.cluster_url = url.parse()?;
         config.tls_server_name = Some("127.0.0.1".to_owned());
         let client = Client::try_from(config)?;
         Ok(Self {
             entrance,
             server,
             client,
+            kubeconfig,
+            _folder: folder,
         })
+    }
+
+    /// How a program goes this way.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     /// Lets connections through while it is open and cuts them all when it is not; never ends.

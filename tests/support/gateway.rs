@@ -7,6 +7,7 @@ use http_body_util::BodyExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use kube::{Client, client::Body};
+use serde_json::Value;
 use std::{
     fs,
     future::pending,
@@ -40,8 +41,15 @@ struct Shared {
     client: Client,
     close_after: Option<usize>,
     writes: Mutex<Vec<String>>,
+    asides: Mutex<Vec<String>>,
+    refused: Mutex<Vec<String>>,
     closed: watch::Sender<bool>,
+    held: watch::Sender<Option<Held>>,
+    altered: watch::Sender<Option<fn(&mut Value)>>,
 }
+
+/// Which requests are held back, by method and path.
+type Held = fn(&Method, &str) -> bool;
 
 impl Gateway {
     /// Opens a way to the API server of a kubeconfig, with all rights that it gives. It closes after so many writes.
@@ -64,7 +72,11 @@ impl Gateway {
             client: cluster::client(kubeconfig).await?,
             close_after,
             writes: Mutex::default(),
+            asides: Mutex::default(),
+            refused: Mutex::default(),
             closed: sender,
+            held: watch::Sender::new(None),
+            altered: watch::Sender::new(None),
         });
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, Arc::clone(&shared)));
@@ -87,6 +99,31 @@ impl Gateway {
         self.shared.writes().clone()
     }
 
+    /// What was written beside that, such as Events.
+    pub fn asides(&self) -> Vec<String> {
+        locked(&self.shared.asides).clone()
+    }
+
+    /// What the API server did not allow, as method and path.
+    pub fn refused(&self) -> Vec<String> {
+        locked(&self.shared.refused).clone()
+    }
+
+    /// Holds such requests back from now on. Who breaks one off has never made it.
+    pub fn hold(&self, held: Held) {
+        self.shared.held.send_replace(Some(held));
+    }
+
+    /// Lets pass what was held back.
+    pub fn release(&self) {
+        self.shared.held.send_replace(None);
+    }
+
+    /// Changes what the API server says about its kinds, as one with other CRDs would.
+    pub fn alter_kinds(&self, alter: fn(&mut Value)) {
+        self.shared.altered.send_replace(Some(alter));
+    }
+
     /// Waits until the way is closed.
     pub async fn closed(&self, deadline: Duration) -> Result<()> {
         let mut closed = self.closed.clone();
@@ -99,7 +136,7 @@ impl Gateway {
 
 impl Shared {
     fn writes(&self) -> MutexGuard<'_, Vec<String>> {
-        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.writes)
     }
 
     /// Notes a write; says whether it is the last one.
@@ -113,13 +150,32 @@ impl Shared {
         if *self.closed.borrow() {
             return pending().await;
         }
-        let is_last = counted(request.method(), request.uri().path()).map(|write| self.note(write));
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let passes = |held: &Option<Held>| !held.is_some_and(|held| held(&method, &path));
+        self.held.subscribe().wait_for(passes).await?;
+        let is_last = counted(&method, &path).map(|write| self.note(write));
+        if is_last.is_none() && method != Method::GET {
+            locked(&self.asides).push(format!("{method} {path}"));
+        }
         let answer = self.forward(request).await?;
+        if matches!(answer.status().as_u16(), 401 | 403) {
+            locked(&self.refused).push(format!("{method} {path}"));
+        }
         if is_last == Some(true) {
             self.closed.send_replace(true);
             return pending().await;
         }
-        Ok(answer)
+        let altered = *self.altered.borrow();
+        match altered.filter(|_| path.starts_with("/openapi/v3/apis/")) {
+            None => Ok(answer),
+            Some(alter) => {
+                let body = answer.into_body().collect_bytes().await?;
+                let mut described = serde_json::from_slice(&body)?;
+                alter(&mut described);
+                let body = described.to_string().into_bytes();
+                Ok(Response::new(Body::from(body)))
+            }
+        }
     }
 
     #[expect(
@@ -135,6 +191,10 @@ impl Shared {
         let request = Request::from_parts(head, Body::from(body.to_vec()));
         Ok(self.client.send(request).await?)
     }
+}
+
+fn locked<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a request writes, if that counts.

@@ -52,6 +52,8 @@ pub(crate) struct Runner {
     pub(crate) service_account: Option<String>,
     /// Credentials that every run gets.
     pub(crate) auth: Option<Auth>,
+    /// Credentials for NATS that every run gets whose agent may have them.
+    pub(crate) nats: Option<Nats>,
     /// How often a Job tries a failed pod again.
     pub(crate) backoff_limit: usize,
     /// How long the runner keeps its log.
@@ -66,6 +68,14 @@ pub(crate) struct Auth {
     pub(crate) secret: String,
     pub(crate) key: String,
     pub(crate) mount: String,
+}
+
+/// Credentials for NATS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Nats {
+    pub(crate) secret: String,
+    pub(crate) user_key: String,
+    pub(crate) password_key: String,
 }
 
 impl config::Settings for Settings {
@@ -184,6 +194,7 @@ impl config::Settings for Runner {
             )
             .or("/root/.codex"),
         );
+        let nats = read_nats(reader);
         let backoff_limit = reader.value(
             Setting::new(
                 env::RUNNER_BACKOFF_LIMIT,
@@ -210,11 +221,38 @@ impl config::Settings for Runner {
             image,
             service_account,
             auth: auth_secret.map(|secret| Auth { secret, key, mount }),
+            nats: nats?,
             backoff_limit: backoff_limit?,
             log_retention: log_retention?,
             pod: pod?,
         })
     }
+}
+
+fn read_nats(reader: &mut Reader<'_>) -> Result<Option<Nats>, Invalid> {
+    let secret = reader.optional(Setting::<String>::new(
+        env::RUNNER_NATS_SECRET,
+        "Name of the Secret with user and password of NATS that every run gets, unless its agent may not have it",
+    ));
+    let mut key = |variable, help, default: &str| {
+        reader.value(Setting::<String>::new(variable, help).or(default))
+    };
+    let user_key = key(
+        env::RUNNER_NATS_USERNAME_KEY,
+        "Entry of that Secret with the user",
+        "username",
+    );
+    let password_key = key(
+        env::RUNNER_NATS_PASSWORD_KEY,
+        "Entry of that Secret with the password",
+        "password",
+    );
+    let (user_key, password_key) = (user_key?, password_key?);
+    Ok(secret?.map(|secret| Nats {
+        secret,
+        user_key,
+        password_key,
+    }))
 }
 
 /// Settings of pods that are JSON, with the keys that `runtime.config` has for them.
@@ -306,3 +344,6 @@ impl Value for JsonList {
         serde_json::from_str(text).ok().map(Self)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,6 +81,8 @@ impl Health {
                 (is_long || !state.listed).then(|| format!("{watch} ({why})"))
             })
             .collect();
+        let breaking = watches.values().filter(|state| state.broken.is_some());
+        let breaking = breaking.count();
         if !broken.is_empty() {
             self.gate
                 .close(format!("not followed: {}", broken.join(", ")));
@@ -88,6 +90,10 @@ impl Health {
             let waiting = waiting.join(", ");
             self.gate
                 .close(format!("waiting for the first list of {waiting}"));
+        } else if breaking > 0 {
+            let all = watches.len();
+            self.gate
+                .open_but(format!("{breaking} of {all} watches are broken"));
         } else {
             self.gate.open();
         }
@@ -130,6 +136,8 @@ mod tests {
         assert_eq!(closed(), None);
         health.broke("runs", "refused");
         assert_eq!(closed(), None, "it may pass");
+        let note = readiness.gates()[0].note.clone();
+        assert_eq!(note.as_deref(), Some("1 of 2 watches are broken"));
         health.show(Instant::now() + 2 * TOLERATED);
         assert_eq!(closed().as_deref(), Some("not followed: runs (refused)"));
         health.listed("runs");

@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::api::contract::env;
 use crate::kit::config::{self, Invalid, Reader, Setting};
 
+/// Least time between the last moment of writing and the moment at which another may begin.
+const MARGIN: Duration = Duration::from_secs(1);
+
 /// What operators can set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
@@ -60,10 +63,13 @@ impl config::Settings for Settings {
             "5",
         );
         let (duration, renew, retry) = (duration?, renew?, retry?);
-        if !(retry < renew && renew < duration) {
+        // The lease itself holds whole seconds. What is left of it after the last write that may begin is the margin for a
+        // write that is on its way.
+        let whole = Duration::from_secs(duration.as_secs());
+        if !(retry < renew && renew + MARGIN <= whole) {
             return Err(reader.contradiction(
                 env::LEADER_ELECTION_RENEW_DEADLINE,
-                "must be longer than the retry period and shorter than the lease duration",
+                "must be longer than the retry period and a second shorter than the lease duration",
             ));
         }
         Ok(Self {

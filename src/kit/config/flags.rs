@@ -43,7 +43,7 @@ impl<S> Default for Flags<S> {
 pub struct Notes {
     /// Every setting with its value and origin.
     pub report: Report,
-    /// Sentences about variables that look like a setting misspelt.
+    /// Sentences about variables that look like a setting misspelt, or that mean nothing here.
     pub warnings: Vec<String>,
 }
 
@@ -75,14 +75,15 @@ impl<S: Settings> Flags<S> {
             environment,
         };
         let (settings, report) = read(&inputs)?;
-        let warnings = typo::suspects(&report.entries, &inputs.environment);
+        let mut warnings = typo::suspects(&report.entries, &inputs.environment);
+        warnings.extend(report.notes.iter().cloned());
         Ok((settings, Notes { report, warnings }))
     }
 }
 
 impl<S: Settings> clap::Args for Flags<S> {
     fn augment_args(command: Command) -> Command {
-        let Report { entries } = describe::<S>();
+        let Report { entries, .. } = describe::<S>();
         let print_config = Arg::new(PRINT_CONFIG)
             .long(PRINT_CONFIG)
             .action(ArgAction::SetTrue)
@@ -97,7 +98,7 @@ impl<S: Settings> clap::Args for Flags<S> {
 
 impl<S: Settings> clap::FromArgMatches for Flags<S> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let Report { entries } = describe::<S>();
+        let Report { entries, .. } = describe::<S>();
         let given = |variable: &'static str| {
             let value = matches.get_one::<String>(variable)?;
             Some((variable.to_owned(), value.clone()))

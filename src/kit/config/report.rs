@@ -66,6 +66,8 @@ impl Entry {
 pub struct Report {
     /// One entry per setting.
     pub entries: Vec<Entry>,
+    /// What the operator should know about variables that are no settings.
+    pub notes: Vec<String>,
 }
 
 impl Report {

@@ -54,11 +54,14 @@ pub(super) fn providers(
 ) -> Result<Providers, ExportError> {
     let OtlpSettings {
         service_name,
+        service_namespace,
         instance,
         traces,
         metrics,
         headers,
+        metrics_headers,
         timeout: Millis(timeout),
+        metrics_timeout: Millis(metrics_timeout),
         interval: Millis(interval),
         sampling,
         ratio,
@@ -68,7 +71,22 @@ pub(super) fn providers(
         headers: headers.as_ref(),
         timeout: *timeout,
     };
-    let resource = resource(identity, service_name.as_deref(), instance.as_deref());
+    let measured = Target {
+        headers: metrics_headers.as_ref(),
+        timeout: *metrics_timeout,
+    };
+    let name = service_name.clone();
+    let name = name.unwrap_or_else(|| identity.program.to_owned());
+    let more = [
+        ("service.namespace", service_namespace),
+        ("service.instance.id", instance),
+    ];
+    let more = more.map(|(key, value)| Some(KeyValue::new(key, value.clone()?)));
+    let resource = Resource::builder()
+        .with_service_name(name)
+        .with_attribute(KeyValue::new("service.version", identity.version))
+        .with_attributes(more.into_iter().flatten())
+        .build();
 
     let mut tracers = SdkTracerProvider::builder()
         .with_resource(resource.clone())
@@ -79,7 +97,7 @@ pub(super) fn providers(
     }
     let mut meters = SdkMeterProvider::builder().with_resource(resource);
     if let Some(endpoint) = metrics {
-        let exporter = target.aim(MetricExporter::builder().with_tonic(), endpoint);
+        let exporter = measured.aim(MetricExporter::builder().with_tonic(), endpoint);
         let reader = PeriodicReader::builder(exports.watched("metrics", exporter.build())?);
         meters = meters.with_reader(reader.with_interval(*interval).build());
     }
@@ -110,17 +128,6 @@ impl Target<'_> {
         }
         builder
     }
-}
-
-fn resource(identity: Identity, name: Option<&str>, instance: Option<&str>) -> Resource {
-    let name = name.unwrap_or(identity.program).to_owned();
-    let instance =
-        instance.map(|instance| KeyValue::new("service.instance.id", instance.to_owned()));
-    Resource::builder()
-        .with_service_name(name)
-        .with_attribute(KeyValue::new("service.version", identity.version))
-        .with_attributes(instance)
-        .build()
 }
 
 fn sampler(sampling: Sampling, Ratio(ratio): Ratio) -> Sampler {

@@ -66,16 +66,22 @@ impl Value for LogFormat {
 pub struct OtlpSettings {
     /// Name of the service in all that is exported, if not the program's.
     pub service_name: Option<String>,
+    /// What the service belongs to.
+    pub service_namespace: Option<String>,
     /// Name of this instance of it.
     pub instance: Option<String>,
     /// Where traces go; none are exported if there is no such place.
     pub traces: Option<Endpoint>,
     /// Where metrics go; none are exported if there is no such place.
     pub metrics: Option<Endpoint>,
-    /// What goes along with every export.
+    /// What goes along with every export of traces.
     pub headers: Option<Headers>,
-    /// Time for one export.
+    /// The same for metrics.
+    pub metrics_headers: Option<Headers>,
+    /// Time for one export of traces.
     pub timeout: Millis,
+    /// The same for metrics.
+    pub metrics_timeout: Millis,
     /// Time between two exports of metrics.
     pub interval: Millis,
     /// Which traces are recorded.
@@ -92,17 +98,35 @@ impl Settings for OtlpSettings {
             Setting::<Protocol>::new("OTEL_EXPORTER_OTLP_PROTOCOL", "Protocol of the export")
                 .or("grpc"),
         );
+        let metrics_protocol = reader.optional(Setting::<Protocol>::new(
+            "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+            "Protocol of the export of metrics",
+        ));
         let headers = reader.optional(
-            Setting::new(
+            Setting::<Headers>::new(
                 "OTEL_EXPORTER_OTLP_HEADERS",
                 "Headers of every export, e.g. for a token",
             )
             .secret(),
         );
+        let metrics_headers = reader.optional(
+            Setting::<Headers>::new(
+                "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+                "Headers of every export of metrics, if others",
+            )
+            .secret(),
+        );
         let timeout = reader.value(
-            Setting::new("OTEL_EXPORTER_OTLP_TIMEOUT", "Time for one export")
+            Setting::<Millis>::new("OTEL_EXPORTER_OTLP_TIMEOUT", "Time for one export")
                 .or("10000")
                 .within("100", "60000"),
+        );
+        let metrics_timeout = reader.optional(
+            Setting::<Millis>::new(
+                "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT",
+                "Time for one export of metrics, if another",
+            )
+            .within("100", "60000"),
         );
         let interval = reader.value(
             Setting::new(
@@ -123,9 +147,48 @@ impl Settings for OtlpSettings {
             )
             .or("1"),
         );
-        let service_name = reader.optional(Setting::new(
+        let service = Service::read(reader);
+        let (Places { traces, metrics }, Protocol::Grpc) = (places?, protocol?);
+        let (None | Some(Protocol::Grpc)) = metrics_protocol?;
+        let (headers, timeout) = (headers?, timeout?);
+        let Service {
+            name,
+            namespace,
+            instance,
+        } = service?;
+        Ok(Self {
+            traces,
+            metrics,
+            service_name: name,
+            service_namespace: namespace,
+            instance,
+            metrics_headers: metrics_headers?.or_else(|| headers.clone()),
+            metrics_timeout: metrics_timeout?.unwrap_or(timeout),
+            headers,
+            timeout,
+            interval: interval?,
+            sampling: sampling?,
+            ratio: ratio?,
+        })
+    }
+}
+
+/// What the service is called.
+struct Service {
+    name: Option<String>,
+    namespace: Option<String>,
+    instance: Option<String>,
+}
+
+impl Settings for Service {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let name = reader.optional(Setting::new(
             "OTEL_SERVICE_NAME",
             "Name of the service in what is exported; the program's name if not set",
+        ));
+        let namespace = reader.optional(Setting::new(
+            "OTEL_SERVICE_NAMESPACE",
+            "What the service belongs to, in what is exported",
         ));
         let instance = reader.optional(Setting::new(
             "OTEL_SERVICE_INSTANCE_ID",
@@ -135,17 +198,10 @@ impl Settings for OtlpSettings {
             "HOSTNAME",
             "Name of the host, which Kubernetes sets to that of the pod",
         ));
-        let (Places { traces, metrics }, Protocol::Grpc) = (places?, protocol?);
         Ok(Self {
-            traces,
-            metrics,
-            service_name: service_name?,
+            name: name?,
+            namespace: namespace?,
             instance: instance?.or(hostname?),
-            headers: headers?,
-            timeout: timeout?,
-            interval: interval?,
-            sampling: sampling?,
-            ratio: ratio?,
         })
     }
 }

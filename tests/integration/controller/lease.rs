@@ -6,25 +6,25 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use support::wait;
+use support::{gateway::Gateway, lab, wait};
 
 use super::scene::{DEADLINE, Scene};
 use crate::kit::client;
 
-const LEASE: &str = "jangar-controller-leader";
+pub(super) const LEASE: &str = "jangar-controller-leader";
 
-fn holder(lease: &Lease) -> &str {
+pub(super) fn holder(lease: &Lease) -> &str {
     let spec = lease.spec.as_ref();
     spec.and_then(|spec| spec.holder_identity.as_deref())
         .unwrap_or_default()
 }
 
-fn leading(line: &Value) -> bool {
+pub(super) fn leading(line: &Value) -> bool {
     line["message"] == "Leading"
 }
 
 /// A lease that is over soon.
-const BRIEF: [(&str, &str); 3] = [
+pub(super) const BRIEF: [(&str, &str); 3] = [
     ("JANGAR_LEADER_ELECTION_LEASE_DURATION_SECONDS", "4"),
     ("JANGAR_LEADER_ELECTION_RENEW_DEADLINE_SECONDS", "3"),
     ("JANGAR_LEADER_ELECTION_RETRY_PERIOD_SECONDS", "1"),
@@ -89,5 +89,40 @@ async fn a_holder_that_was_away_too_long_ends_and_writes_nothing() -> Result<()>
     assert_eq!(ended.code, Some(1));
     let last = ended.log.last().context("a last word")?;
     assert!(last.contains("lease"), "{last}");
+    Ok(())
+}
+
+/// Without the fence, what the first one began to write would be stored when the way is free again.
+#[tokio::test]
+async fn a_holder_that_cannot_renew_writes_nothing_when_another_begins() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&BRIEF).await?;
+    let way = Gateway::open(lab::shared().await?.kubeconfig(), None).await?;
+    let mut first = scene.controller_by(way.kubeconfig())?;
+    first.line("leading", leading).await;
+    scene.run("held", json!({})).await?;
+    scene.until_phase("held", "Running").await?;
+    scene.pod("held").await?;
+    way.hold(|method, path| method != "GET" || path.contains("/leases"));
+    let before = (way.writes(), way.asides());
+    scene.end_pod("held", 0).await?;
+    let mut second = scene.controller().await?;
+    second.line("leading", leading).await;
+    way.release();
+    let ended = first.end().await;
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended
+            .log
+            .join("\n")
+            .contains("lease could not be renewed within 3s")
+    );
+    scene.until_phase("held", "Succeeded").await?;
+    scene.until_free("held").await?;
+    assert_eq!(
+        (way.writes(), way.asides()),
+        before,
+        "it wrote nothing more"
+    );
     Ok(())
 }

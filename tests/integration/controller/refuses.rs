@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use support::lab;
+use support::{gateway::Gateway, lab};
 
 use super::scene::{Scene, condition, holds};
 use crate::kit::process::{Process, product};
@@ -84,5 +84,28 @@ async fn a_controller_without_rights_ends_with_all_that_it_lacks() -> Result<()>
         let said = format!(" {resource} in namespace ");
         assert!(log.contains(&said), "nothing about {resource}: {log}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn kinds_of_an_older_version_are_named_before_anything_is_lost() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::new(&[]).await?;
+    let way = Gateway::open(lab::shared().await?.kubeconfig(), None).await?;
+    way.alter_kinds(|described| {
+        let schemas = described["components"]["schemas"].as_object_mut();
+        for schema in schemas.into_iter().flat_map(|all| all.values_mut()) {
+            let fields = schema.pointer_mut("/properties/status/properties");
+            if let Some(fields) = fields.and_then(|fields| fields.as_object_mut()) {
+                fields.remove("jobRef");
+            }
+        }
+    });
+    let ended = scene.controller_by(way.kubeconfig())?.end().await;
+    assert_eq!(ended.code, Some(1));
+    let log = ended.log.join("\n");
+    let said = "agentruns.agents.proompteng.ai v1alpha1 is of another version, it lacks status.jobRef; apply the CRDs of this version";
+    assert!(log.contains(said), "{log}");
+    assert_eq!(way.writes(), Vec::<String>::new());
     Ok(())
 }

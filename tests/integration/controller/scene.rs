@@ -80,8 +80,17 @@ impl Scene {
         self.controller_by(lab::shared().await?.kubeconfig())
     }
 
+    /// The same, with one more setting.
+    pub(super) async fn controller_with(&self, setting: (&str, &str)) -> Result<Process> {
+        self.start(lab::shared().await?.kubeconfig(), &[setting])
+    }
+
     /// The same, by another way to the API server.
     pub(super) fn controller_by(&self, kubeconfig: &Path) -> Result<Process> {
+        self.start(kubeconfig, &[])
+    }
+
+    fn start(&self, kubeconfig: &Path, more: &[(&str, &str)]) -> Result<Process> {
         let mut environment = vec![
             ("KUBECONFIG", kubeconfig.to_str().context("UTF-8")?),
             ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
@@ -91,6 +100,7 @@ impl Scene {
         ];
         let own = self.settings.iter();
         environment.extend(own.map(|(name, value)| (name.as_str(), value.as_str())));
+        environment.extend(more);
         Ok(Process::start(
             &product("agents"),
             &["controller"],

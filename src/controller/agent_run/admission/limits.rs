@@ -44,6 +44,12 @@ pub(super) struct ByScope {
 }
 
 impl Limits {
+    /// How long a key is kept; what becomes of it then is shown by the tests of admission.
+    #[cfg(test)]
+    pub(in crate::controller::agent_run) fn keys_kept(&self) -> Option<Duration> {
+        self.keys
+    }
+
     /// Most runs of a repository at a time.
     pub(super) fn of_repository(&self, name: &str) -> Option<usize> {
         let limits = self.repositories.as_ref()?;

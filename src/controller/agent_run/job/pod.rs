@@ -7,7 +7,8 @@ mod settings;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, EnvFromSource, EnvVar, PodSpec, ResourceRequirements, SecretEnvSource,
+    Affinity, Container, EnvFromSource, EnvVar, EnvVarSource, PodSpec, ResourceRequirements,
+    SecretEnvSource, SecretKeySelector,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
@@ -102,13 +103,7 @@ fn from_secret(name: &str) -> EnvFromSource {
 /// The variables in the order in which later ones may refer to earlier ones.
 fn environment(work: &Work<'_>, runner: &Runner, scope: &Value) -> Vec<EnvVar> {
     let mut variables = Vec::new();
-    let mut set = |name: &str, value: String| {
-        variables.push(EnvVar {
-            name: name.to_owned(),
-            value: Some(value),
-            value_from: None,
-        });
-    };
+    let mut set = |name: &str, value: String| variables.push(plain(name, value));
     set("AGENT_RUN_SPEC", documents::RUN.to_owned());
     set("AGENT_RUNNER_SPEC_PATH", documents::RUNNER.to_owned());
     if let Some(auth) = &runner.auth {
@@ -125,6 +120,12 @@ fn environment(work: &Work<'_>, runner: &Runner, scope: &Value) -> Vec<EnvVar> {
         set(name, template::render(template, scope));
     }
     set("AGENT_PROVIDER", work.provider.name_any());
+    for (name, key) in nats(work, runner) {
+        if !variables.iter().any(|set| set.name == name) {
+            variables.push(from_entry(name, &key));
+        }
+    }
+    let mut set = |name: &str, value: String| variables.push(plain(name, value));
     if let Prompt::Stored(_) = work.prompt {
         set(
             "CODEX_SYSTEM_PROMPT_PATH",
@@ -136,6 +137,48 @@ fn environment(work: &Work<'_>, runner: &Runner, scope: &Value) -> Vec<EnvVar> {
         set("TRACEPARENT", trace.clone());
     }
     variables
+}
+
+fn plain(name: &str, value: String) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: Some(value),
+        value_from: None,
+    }
+}
+
+/// The entry of a Secret as a variable, by reference; none if the Secret has no such entry.
+fn from_entry(name: &str, entry: &SecretKeySelector) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(entry.clone()),
+            ..EnvVarSource::default()
+        }),
+    }
+}
+
+/// Credentials for NATS, unless the agent may not have them.
+fn nats(work: &Work<'_>, runner: &Runner) -> Vec<(&'static str, SecretKeySelector)> {
+    let Some(nats) = &runner.nats else {
+        return Vec::new();
+    };
+    let security = work.agent.spec.security.as_ref();
+    let allowed = security.and_then(|security| security.allowed_secrets.as_deref());
+    let allowed = allowed.unwrap_or_default();
+    if !allowed.is_empty() && !allowed.contains(&nats.secret) {
+        return Vec::new();
+    }
+    let entry = |key: &String| SecretKeySelector {
+        name: nats.secret.clone(),
+        key: key.clone(),
+        optional: Some(true),
+    };
+    vec![
+        ("NATS_USER", entry(&nats.user_key)),
+        ("NATS_PASSWORD", entry(&nats.password_key)),
+    ]
 }
 
 fn resources(work: &Work<'_>) -> ResourceRequirements {

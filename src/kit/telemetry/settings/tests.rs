@@ -57,19 +57,61 @@ fn what_this_program_cannot_do_is_refused_in_words() {
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization"),
         ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
     ];
-    let error = read(&environment).expect_err("four problems");
+    let error = read(&environment).expect_err("five problems");
     for part in [
-        "4 settings are wrong",
+        "5 settings are wrong",
         "OTEL_EXPORTER_OTLP_ENDPOINT: `collector:4317` is not a URL",
         "OTEL_EXPORTER_OTLP_PROTOCOL: `http/json` is not grpc",
+        "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: `http/protobuf` is not grpc",
         "OTEL_TRACES_SAMPLER: `jaeger_remote` is not always_on",
     ] {
         assert!(error.contains(part), "{error}");
     }
     assert!(!error.contains("authorization"), "{error}");
+}
+
+#[test]
+fn metrics_can_go_another_way_than_traces() {
+    let millis = |count| Millis(std::time::Duration::from_millis(count));
+    let tenant = |settings: &OtlpSettings| {
+        let of = |headers: &Option<Headers>| {
+            let headers = headers.as_ref()?;
+            Some(headers.0["x-tenant"].to_str().expect("a text").to_owned())
+        };
+        (of(&settings.headers), of(&settings.metrics_headers))
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let common = [
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=a"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "2000"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "3000"),
+        ("OTEL_SERVICE_NAME", "runs"),
+        ("OTEL_SERVICE_NAMESPACE", "team"),
+    ];
+    let both = read(&common).expect("settings");
+    assert_eq!(tenant(&both), (text("a"), text("a")));
+    assert_eq!(
+        (both.timeout, both.metrics_timeout),
+        (millis(2000), millis(2000))
+    );
+    assert_eq!(both.interval, millis(3000));
+    assert_eq!(
+        (both.service_name, both.service_namespace),
+        (text("runs"), text("team"))
+    );
+    let mut apart = common.to_vec();
+    apart.push(("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x-tenant=b"));
+    apart.push(("OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "500"));
+    let apart = read(&apart).expect("settings");
+    assert_eq!(tenant(&apart), (text("a"), text("b")));
+    assert_eq!(
+        (apart.timeout, apart.metrics_timeout),
+        (millis(2000), millis(500))
+    );
 }
 
 #[test]
