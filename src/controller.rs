@@ -83,7 +83,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let context = Arc::new(Context {
         emitter: events::attach(&mut program, client.clone(), events, reporter),
         client,
-        clock: Clock,
+        clock: Clock::default(),
         metrics,
         leadership,
     });

@@ -153,7 +153,7 @@ async fn store<R: Reconciler>(
 }
 
 /// One reconcile as the workers run it: bounded in time, its fault shown on the object.
-async fn attempt<R: Reconciler>(
+pub(super) async fn attempt<R: Reconciler>(
     reconciler: Arc<R>,
     context: Arc<Context>,
     key: Key,
