@@ -9,6 +9,7 @@ mod idle;
 mod lease;
 mod looks;
 mod orchestrations;
+mod pods;
 mod refuses;
 mod runs;
 mod scene;
