@@ -100,6 +100,10 @@ bench-controller: ## Measure the release build of the controllers on a lab; prin
 	@cargo build --quiet --release --package agents --bin agents
 	@cargo bench --quiet --package agents-bench --bench controller
 
+.PHONY: simulate
+simulate: ## Play 100,000 seeded orders of events against the reconciler of runs; SIMULATE_SEED=N replays one
+	@SIMULATE_SCHEDULES=$${SIMULATE_SCHEDULES:-100000} cargo test --profile simulation --package agents --lib -- --nocapture simulation
+
 .PHONY: clean
 clean: ## Stop every lab and remove what was built (the cache of the Kubernetes programs stays)
 	@-$(LAB) down --all

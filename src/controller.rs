@@ -102,7 +102,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let context = Arc::new(Context {
         emitter,
         client,
-        clock: Clock,
+        clock: Clock::default(),
         metrics,
         leadership,
         untold: driver::untold::Untold::default(),

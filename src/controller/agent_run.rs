@@ -15,6 +15,8 @@ mod line;
 mod plan;
 mod retention;
 mod settings;
+#[cfg(test)]
+mod simulation;
 mod status;
 mod turn;
 mod work;

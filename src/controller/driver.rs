@@ -190,7 +190,7 @@ fn catch_up<R: Reconciler>(context: &Context, key: &Key, object: &R::Object) {
 }
 
 /// One reconcile as the workers run it: bounded in time, its fault shown on the object, in the trace of the object.
-async fn attempt<R: Reconciler>(
+pub(super) async fn attempt<R: Reconciler>(
     reconciler: Arc<R>,
     context: Arc<Context>,
     key: Key,

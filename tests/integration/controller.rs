@@ -13,6 +13,7 @@ mod idle;
 mod lease;
 mod looks;
 mod orchestrations;
+mod pods;
 mod queue_stream;
 mod refuses;
 mod runs;

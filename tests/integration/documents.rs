@@ -4,6 +4,7 @@ mod compatibility;
 mod contract;
 mod lab;
 mod metrics;
+mod status;
 mod webhook;
 
 use agents::kit::config::{Settings, describe};
@@ -21,6 +22,30 @@ fn bind(file: &str, wanted: &str) {
         stored == wanted,
         "{file} is out of date: run `make generate`"
     );
+}
+
+/// Writes the parts of a document that are made from the sources, and compares it; the rest is written by hand.
+fn bind_parts(file: &str, parts: &[(&str, String)]) {
+    let stored = fs::read_to_string(repository().join(file)).unwrap();
+    let document = parts.iter().fold(stored, |document, (part, text)| {
+        with_part(&document, part, text)
+    });
+    bind(file, &document);
+}
+
+/// The document with another text between the marks of a part, which stay as they are.
+fn with_part(document: &str, part: &str, text: &str) -> String {
+    let (begin, end) = (
+        format!("<!-- begin {part}:"),
+        format!("<!-- end {part} -->"),
+    );
+    let at = |mark: &str| {
+        let found = document.find(mark);
+        found.unwrap_or_else(|| panic!("`{mark}` is not in the document"))
+    };
+    let (begin, end) = (at(&begin), at(&end));
+    let begin = begin + document[begin..].find("-->").expect("the end of a mark") + "-->".len();
+    format!("{}\n\n{text}\n{}", &document[..begin], &document[end..])
 }
 
 /// Where each program's settings are shown, in the order of the document.

@@ -4,7 +4,7 @@ mod alone;
 mod command_line;
 mod existing;
 mod life;
-mod node;
+pub(crate) mod node;
 mod traces;
 
 use anyhow::Result;

@@ -2,12 +2,14 @@
 //!
 //! Not part of the product; it stands for a job, a server or an admission webhook.
 
+mod agent;
 mod review;
 mod serve;
 
+use agent::Behaviour;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -29,20 +31,20 @@ enum Mode {
     },
     /// Ask a server for a page and print it
     Get { host_and_port: String },
+    /// Stand in for an agent that behaves in one of several ways
+    Agent { behaviour: Behaviour },
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<()> {
+async fn main() -> Result<ExitCode> {
     match Arguments::parse().mode {
-        Mode::Job { word } => {
-            println!("{word}");
-            Ok(())
-        }
-        Mode::Serve { address, word } => serve::plain(address, word).await,
-        Mode::Webhook { address, tls } => serve::webhook(address, &tls).await,
+        Mode::Job { word } => println!("{word}"),
+        Mode::Serve { address, word } => serve::plain(address, word).await?,
+        Mode::Webhook { address, tls } => serve::webhook(address, &tls).await?,
         Mode::Get { host_and_port } => {
             print!("{}", support::http::get(&host_and_port, "/").await?);
-            Ok(())
         }
+        Mode::Agent { behaviour } => return agent::behave(behaviour).await,
     }
+    Ok(ExitCode::SUCCESS)
 }

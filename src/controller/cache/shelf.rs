@@ -61,8 +61,8 @@ pub(crate) enum Change<K> {
 
 /// What a complete list says.
 #[derive(Debug)]
-pub(super) struct Listed<K> {
-    pub(super) changes: Vec<Change<K>>,
+pub(in crate::controller) struct Listed<K> {
+    pub(in crate::controller) changes: Vec<Change<K>>,
     /// Objects that we wrote while the list was on its way and that it lacks: only a live read can tell.
     pub(super) doubtful: Vec<Key>,
 }
@@ -193,13 +193,13 @@ impl<K: Kept> Shelf<K> {
     }
 
     /// Takes over what the watch says; nothing if that is old news.
-    pub(super) fn apply(&self, object: K) -> Option<Change<K>> {
+    pub(in crate::controller) fn apply(&self, object: K) -> Option<Change<K>> {
         self.write()
             .put(self.owner, Key::of(&object), Arc::new(object))
     }
 
     /// Takes over a deletion. What is newer than that is another object of the same name.
-    pub(super) fn delete(&self, object: K) -> Option<Change<K>> {
+    pub(in crate::controller) fn delete(&self, object: K) -> Option<Change<K>> {
         let key = Key::of(&object);
         let mut contents = self.write();
         let known = contents.objects.get(&key);
@@ -210,7 +210,7 @@ impl<K: Kept> Shelf<K> {
         Some(Change::Deleted(Arc::new(object)))
     }
 
-    pub(super) fn begin(&self, scope: &Scope) {
+    pub(in crate::controller) fn begin(&self, scope: &Scope) {
         let listing = Listing {
             found: BTreeMap::new(),
             written: HashSet::new(),
@@ -218,14 +218,14 @@ impl<K: Kept> Shelf<K> {
         self.write().listings.insert(scope.clone(), listing);
     }
 
-    pub(super) fn stage(&self, scope: &Scope, object: K) {
+    pub(in crate::controller) fn stage(&self, scope: &Scope, object: K) {
         if let Some(listing) = self.write().listings.get_mut(scope) {
             listing.found.insert(Key::of(&object), Arc::new(object));
         }
     }
 
     /// Puts a complete list in place of what was known in its scope.
-    pub(super) fn complete(&self, scope: &Scope) -> Listed<K> {
+    pub(in crate::controller) fn complete(&self, scope: &Scope) -> Listed<K> {
         let mut contents = self.write();
         let mut listed = Listed {
             changes: Vec::new(),

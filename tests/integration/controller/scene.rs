@@ -31,13 +31,17 @@ impl Scene {
     /// A namespace in which nobody works yet. The settings hold for every controller that is started in it.
     pub(super) async fn new(settings: &[(&str, &str)]) -> Result<Self> {
         crds::install_once().await?;
-        let here = support::namespace("controller").await?;
+        Ok(Self::at(support::namespace("controller").await?, settings))
+    }
+
+    /// The same in a namespace of any cluster that has our kinds.
+    pub(super) fn at(here: Namespace, settings: &[(&str, &str)]) -> Self {
         let settings = settings.iter();
         let own = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Ok(Self {
+        Self {
             settings: own.collect(),
             here,
-        })
+        }
     }
 
     /// Another namespace, in which the same controllers work.

@@ -4,43 +4,19 @@ use agents::api::contract::label;
 use agents::api::registration::Check;
 use agents::api::rung::{Rung, Territory};
 
-use std::fs;
-use support::fixtures::repository;
-
-use super::{bind, metrics::families};
-
-const DOCUMENT: &str = "docs/webhook.md";
+use super::{bind_parts, metrics::families};
 
 #[tokio::test]
 async fn the_webhook_document_shows_the_ladder_every_check_and_every_metric() -> anyhow::Result<()>
 {
     support::kinds!();
-    let stored = fs::read_to_string(repository().join(DOCUMENT)).unwrap();
     let parts = [
         ("metrics", metrics().await),
         ("ladder", ladder()),
         ("checks", checks()),
     ];
-    let document = parts.iter().fold(stored, |document, (part, text)| {
-        with_part(&document, part, text)
-    });
-    bind(DOCUMENT, &document);
+    bind_parts("docs/webhook.md", &parts);
     Ok(())
-}
-
-/// The document with another text between the marks of a part, which stay as they are.
-fn with_part(document: &str, part: &str, text: &str) -> String {
-    let (begin, end) = (
-        format!("<!-- begin {part}:"),
-        format!("<!-- end {part} -->"),
-    );
-    let at = |mark: &str| {
-        let found = document.find(mark);
-        found.unwrap_or_else(|| panic!("`{mark}` is not in the document"))
-    };
-    let (begin, end) = (at(&begin), at(&end));
-    let begin = begin + document[begin..].find("-->").expect("the end of a mark") + "-->".len();
-    format!("{}\n\n{text}\n{}", &document[..begin], &document[end..])
 }
 
 /// What each rung means, and what must be good before the next.

@@ -36,7 +36,7 @@ use tokio::sync::OnceCell;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Brings the probe into a lab and returns the image's name.
-pub(super) async fn import_probe(lab: &Lab) -> Result<String> {
+pub(crate) async fn import_probe(lab: &Lab) -> Result<String> {
     static PROBE: OnceCell<Image> = OnceCell::const_new();
     let build = || async { build_static(Report::start()).await?.image("probe") };
     let image = PROBE.get_or_try_init(build).await?;

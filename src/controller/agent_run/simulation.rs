@@ -1,0 +1,450 @@
+//! The reconciler of runs in a model of everything around it: an API server, the Job controller, nodes, the garbage
+//! collector, the TTL controller, people, and a clock. What happens when is decided by a seed: news comes late, twice or
+//! not at all, writes conflict, answers are lost, and the controller dies at any call.
+//!
+//! Whatever the order: no outcome is lost, nothing is started twice, nothing is called missing that is there, the status
+//! contract holds after every write, and nothing is held for ever. The real API server is met in `tests/integration`;
+//! here are the orders that it shows once in a year.
+//!
+//! `SIMULATE_SCHEDULES` says how many seeds are tried, `SIMULATE_SEED` replays one and prints what happened; `make simulate`
+//! tries many.
+
+mod actors;
+mod server;
+mod truth;
+mod world;
+
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clap::{Args, Command, FromArgMatches};
+use jiff::Timestamp;
+use prometheus_client::registry::Registry;
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+
+use super::{AgentRuns, Settings, Wakes, prune_job, prune_pod, prune_run};
+use crate::api::contract::env;
+use crate::cluster::Scope;
+use crate::controller::cache::{Kept, Key, Shelf, Told};
+use crate::controller::context::{Clock, Context};
+use crate::controller::driver::plan::Next;
+use crate::controller::driver::{Work, attempt};
+use crate::controller::lease::Leadership;
+use crate::controller::metrics::Metrics;
+use crate::controller::shelves::Shelves;
+use crate::events::{self, Reporter};
+use crate::kit::config::Flags;
+use actors::Climate;
+use server::{Fate, Server};
+use truth::Truth;
+use world::{NAMESPACE, News, RUN, Sort, World};
+
+/// Seeds that are tried unless someone asks for more.
+const SCHEDULES: u64 = 300;
+/// Looks at the run while everything may happen.
+const LOOKS: usize = 14;
+/// Looks until nothing happens any more.
+const PATIENCE: usize = 400;
+
+thread_local! {
+    static NOW: Cell<Timestamp> = const { Cell::new(Timestamp::UNIX_EPOCH) };
+}
+
+/// The cluster, what really happened in it, and chance.
+struct Sim {
+    world: World,
+    truth: Truth,
+    rng: fastrand::Rng,
+    climate: Climate,
+    /// Times that someone will still interfere.
+    trouble: u8,
+    /// Calls of a hundred that go wrong.
+    faults: u8,
+    controller: Option<Controller>,
+}
+
+/// A process of the controller: its copies, and what it has heard.
+struct Controller {
+    runs: Arc<AgentRuns>,
+    context: Arc<Context>,
+    shelves: Arc<Shelves>,
+    wakes: Arc<Wakes>,
+    /// What was heard of each sort of news.
+    heard: [usize; 3],
+}
+
+const HEARD: [Sort; 3] = [Sort::Run, Sort::Job, Sort::Pod];
+
+impl Sim {
+    fn new(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut world = World::new("2026-01-01T00:00:00Z".parse().unwrap());
+        actors::set_the_scene(&mut world, &mut rng);
+        let climates = [
+            Climate::Calm,
+            Climate::Rough,
+            Climate::Rough,
+            Climate::Hostile,
+        ];
+        let climate = climates[rng.usize(..climates.len())];
+        let trouble = rng.u8(1..5);
+        let faults = [0, 5, 20][rng.usize(..3)];
+        NOW.set(world.now);
+        Self {
+            world,
+            truth: Truth::default(),
+            rng,
+            climate,
+            trouble,
+            faults,
+            controller: None,
+        }
+    }
+
+    /// What becomes of a call.
+    fn fate(&mut self) -> Fate {
+        if self.rng.u8(..100) >= self.faults {
+            return Fate::Fine;
+        }
+        let fates = [
+            Fate::Refused,
+            Fate::Unheard,
+            Fate::DiesBefore,
+            Fate::DiesAfter,
+        ];
+        fates[self.rng.usize(..fates.len())]
+    }
+
+    /// Some of what happens beside the controller.
+    fn churn(&mut self) {
+        for _ in 0..self.rng.u8(..4) {
+            match self.rng.u8(..10) {
+                0..5 => {
+                    actors::work(&mut self.world, &mut self.truth, &mut self.rng);
+                }
+                5..8 => self.deliver(),
+                8 if self.trouble > 0 && self.rng.u8(..4) == 0 => {
+                    self.trouble -= 1;
+                    self.truth.is_disturbed |= self.climate != Climate::Calm;
+                    let (world, truth) = (&mut self.world, &mut self.truth);
+                    actors::interfere(world, truth, &mut self.rng, self.climate);
+                }
+                8 if self.rng.u8(..8) == 0 => self.relist(),
+                _ => {
+                    let seconds = self.rng.u64(..3);
+                    self.pass(Duration::from_secs(seconds));
+                }
+            }
+        }
+        NOW.set(self.world.now);
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.world.now = self.world.now.checked_add(time).unwrap();
+        NOW.set(self.world.now);
+    }
+
+    /// The next piece of news of one sort arrives; says nothing if there is none.
+    fn deliver(&mut self) {
+        let which = self.rng.usize(..HEARD.len());
+        self.deliver_of(which);
+    }
+
+    fn deliver_of(&mut self, which: usize) -> bool {
+        let Some(controller) = &mut self.controller else {
+            return false;
+        };
+        let from = controller.heard[which];
+        let news = self.world.news.iter().enumerate().skip(from);
+        let next = news.into_iter().find(|(_, news)| news.sort == HEARD[which]);
+        let Some((at, news)) = next else {
+            controller.heard[which] = self.world.news.len();
+            return false;
+        };
+        controller.heard[which] = at + 1;
+        controller.hear(news);
+        true
+    }
+
+    /// A watch broke and lists anew: deletions in between are found by comparing.
+    fn relist(&mut self) {
+        if let Some(controller) = &mut self.controller {
+            controller.list(&self.world);
+            controller.heard = [self.world.news.len(); 3];
+        }
+    }
+}
+
+impl Controller {
+    fn start(server: &Server) -> Self {
+        let client = server.client();
+        let metrics = Metrics::new(&opentelemetry::global::meter("simulation"));
+        let told = events::Metrics::register(&mut Registry::default());
+        let config = events::Config {
+            enabled: false,
+            reporter: Reporter::new("simulation", "simulation"),
+            limits: events::Limits::new(1),
+        };
+        let (emitter, _) = events::new(client.clone(), config, told);
+        let context = Arc::new(Context {
+            client,
+            clock: Clock::shown_by(|| NOW.get()),
+            metrics,
+            leadership: Leadership::for_ever(),
+            emitter,
+        });
+        let shelves = Arc::new(Shelves::default());
+        let runs = AgentRuns::new(Arc::clone(&context), Arc::clone(&shelves), settings());
+        let runs = Arc::new(runs);
+        let work = Work::new(vec![Scope::Namespace(NAMESPACE.to_owned())]);
+        shelves.agents.learn(read(
+            serde_json::json!({"metadata": {"name": "coder", "namespace": NAMESPACE}, "spec": {"providerRef": {"name": "shell"}}}),
+        ));
+        shelves.providers.learn(read(
+            serde_json::json!({"metadata": {"name": "shell", "namespace": NAMESPACE}, "spec": {"binary": "/agent"}}),
+        ));
+        let wakes = Wakes::new(Arc::clone(&runs), work);
+        let sim = server.sim();
+        let controller = Self {
+            runs,
+            context,
+            shelves,
+            wakes,
+            heard: [sim.world.news.len(); 3],
+        };
+        controller.list(&sim.world);
+        controller
+    }
+
+    fn list(&self, world: &World) {
+        let shelves = &self.shelves;
+        list(
+            world,
+            Sort::Run,
+            &shelves.runs,
+            prune_run,
+            &self.wakes.on_run(),
+        );
+        list(
+            world,
+            Sort::Job,
+            &shelves.jobs,
+            prune_job,
+            &self.wakes.on_job(),
+        );
+        list(
+            world,
+            Sort::Pod,
+            &shelves.pods,
+            prune_pod,
+            &self.wakes.on_pod(),
+        );
+    }
+
+    fn hear(&self, news: &News) {
+        let shelves = &self.shelves;
+        match news.sort {
+            Sort::Run => hear(news, &shelves.runs, prune_run, &self.wakes.on_run()),
+            Sort::Job => hear(news, &shelves.jobs, prune_job, &self.wakes.on_job()),
+            Sort::Pod => hear(news, &shelves.pods, prune_pod, &self.wakes.on_pod()),
+            Sort::ConfigMap => {}
+        }
+    }
+}
+
+fn read<K: DeserializeOwned>(object: serde_json::Value) -> K {
+    serde_json::from_value(object).unwrap()
+}
+
+/// What a watch with the label of the controller would hear.
+fn is_followed(sort: Sort, object: &serde_json::Value) -> bool {
+    let label = crate::api::contract::label::AGENT_RUN;
+    sort == Sort::Run || object["metadata"]["labels"][label].is_string()
+}
+
+fn hear<K: Kept + DeserializeOwned>(
+    news: &News,
+    shelf: &Shelf<K>,
+    prune: fn(&mut K),
+    told: &Told<K>,
+) {
+    if !is_followed(news.sort, &news.object) {
+        return;
+    }
+    let mut object: K = read(news.object.clone());
+    prune(&mut object);
+    let change = match news.is_gone {
+        true => shelf.delete(object),
+        false => shelf.apply(object),
+    };
+    if let Some(change) = change {
+        told(&change);
+    }
+}
+
+fn list<K: Kept + DeserializeOwned>(
+    world: &World,
+    sort: Sort,
+    shelf: &Shelf<K>,
+    prune: fn(&mut K),
+    told: &Told<K>,
+) {
+    let scope = Scope::Namespace(NAMESPACE.to_owned());
+    shelf.begin(&scope);
+    for object in world.all(sort) {
+        if is_followed(sort, &object) {
+            let mut object: K = read(object);
+            prune(&mut object);
+            shelf.stage(&scope, object);
+        }
+    }
+    for change in shelf.complete(&scope).changes {
+        told(&change);
+    }
+}
+
+/// As operators get them, but that runs stay and Jobs go soon.
+fn settings() -> Settings {
+    let environment = [(env::RUN_RETENTION, "0"), (env::RUNNER_JOB_TTL, "60")];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let command = Flags::<Settings>::augment_args(Command::new("simulation"));
+    let given = command.get_matches_from(["simulation"]);
+    let flags = Flags::<Settings>::from_arg_matches(&given).unwrap();
+    flags.resolve(environment.into()).unwrap().0
+}
+
+/// One look at the run. A controller that dies is forgotten with all that it knew.
+async fn look(server: &Server) -> Option<Next> {
+    if server.sim().controller.is_none() {
+        let controller = Controller::start(server);
+        server.sim().controller = Some(controller);
+    }
+    let (runs, context) = {
+        let sim = server.sim();
+        let controller = sim.controller.as_ref()?;
+        (
+            Arc::clone(&controller.runs),
+            Arc::clone(&controller.context),
+        )
+    };
+    tokio::select! {
+        biased;
+        () = server.death.notified() => {
+            server.sim().controller = None;
+            None
+        }
+        result = attempt(runs, context, Key::new(NAMESPACE, RUN)) => result.ok(),
+    }
+}
+
+/// Everything that happens for one seed; what was wrong about it.
+async fn play(seed: u64) -> (Vec<String>, Vec<String>) {
+    let server = Server {
+        sim: Arc::new(Mutex::new(Sim::new(seed))),
+        death: Arc::new(Notify::new()),
+    };
+    for _ in 0..LOOKS {
+        look(&server).await;
+        let mut sim = server.sim();
+        for _ in 0..3 {
+            sim.churn();
+        }
+    }
+    server.sim().faults = 0;
+    server.sim().trouble = 0;
+    settle(&server).await;
+    let mut sim = server.sim();
+    let Sim { world, truth, .. } = &mut *sim;
+    truth.judge(world);
+    (truth.wrongs.clone(), world.trace.clone())
+}
+
+/// Lets everyone work until nothing happens any more.
+async fn settle(server: &Server) {
+    let mut quiet = 0;
+    for _ in 0..PATIENCE {
+        let before = server.sim().world.news.len();
+        {
+            let mut sim = server.sim();
+            let Sim {
+                world, truth, rng, ..
+            } = &mut *sim;
+            for _ in 0..PATIENCE {
+                if !actors::work(world, truth, rng) {
+                    break;
+                }
+            }
+            for which in 0..HEARD.len() {
+                while sim.deliver_of(which) {}
+            }
+        }
+        let next = look(server).await;
+        let mut sim = server.sim();
+        quiet = if sim.world.news.len() == before {
+            quiet + 1
+        } else {
+            0
+        };
+        match next {
+            Some(Next::At(at)) if at > sim.world.now && quiet < 3 => {
+                sim.world.now = at;
+                NOW.set(at);
+            }
+            _ if quiet > 3 => return,
+            _ => {}
+        }
+    }
+    server
+        .sim()
+        .truth
+        .wrongs
+        .push("it never comes to rest".to_owned());
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// Time passes only where the simulation lets it.
+fn runtime() -> tokio::runtime::Runtime {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().unwrap()
+}
+
+/// Plays the seeds that this worker has to.
+fn work(worker: u64, workers: u64, schedules: u64) {
+    let runtime = runtime();
+    for seed in (worker..schedules).step_by(usize::try_from(workers).unwrap()) {
+        let (wrongs, trace) = runtime.block_on(play(seed));
+        assert!(
+            wrongs.is_empty(),
+            "seed {seed}: {wrongs:#?}\nreplay with SIMULATE_SEED={seed}; what happened:\n{}",
+            trace.join("\n")
+        );
+    }
+}
+
+#[test]
+fn whatever_happens_when_no_outcome_is_lost_and_nothing_starts_twice() {
+    if let Some(seed) = number("SIMULATE_SEED") {
+        let (wrongs, trace) = runtime().block_on(play(seed));
+        println!("{}", trace.join("\n"));
+        assert_eq!(wrongs, Vec::<String>::new());
+        return;
+    }
+    let schedules = number("SIMULATE_SCHEDULES").unwrap_or(SCHEDULES);
+    let workers = 2;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers)
+            .map(|worker| scope.spawn(move || work(worker, workers, schedules)))
+            .collect();
+        for thread in threads {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+    println!("{schedules} schedules");
+}
