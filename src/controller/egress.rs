@@ -50,6 +50,18 @@ pub(crate) struct Egress {
 }
 
 impl Egress {
+    /// Nobody is called.
+    #[cfg(test)]
+    pub(super) fn closed(metrics: &Metrics) -> Self {
+        let refused = metrics.egress_refused();
+        let settings = egress::Settings::default();
+        Self {
+            guard: Guard::new(settings, Vec::new(), SystemResolver, refused).unwrap(),
+            slots: Semaphore::new(0),
+            sync: Duration::ZERO,
+        }
+    }
+
     pub(super) async fn new(
         settings: Settings,
         workers: usize,
@@ -95,7 +107,7 @@ impl Context {
         let Ok(_slot) = self.egress.slots.try_acquire() else {
             return Ok(None);
         };
-        if !self.leadership.is_held() {
+        if !self.leadership.is_open() {
             let why = "another process may hold the lease by now";
             return Err(Fault::new(what, Class::Fenced, why));
         }

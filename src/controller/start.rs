@@ -20,6 +20,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Fit(watch::Receiver<bool>);
 
 impl Fit {
+    /// It has been.
+    #[cfg(test)]
+    pub(crate) fn known() -> Self {
+        Self(watch::channel(true).1)
+    }
+
     /// Waits until it has been.
     pub(crate) async fn found(&self) {
         let mut fit = self.0.clone();

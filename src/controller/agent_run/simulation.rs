@@ -30,12 +30,15 @@ use crate::cluster::Scope;
 use crate::controller::cache::{Kept, Key, Shelf, Told};
 use crate::controller::context::{Clock, Context};
 use crate::controller::driver::plan::Next;
+use crate::controller::driver::untold::Untold;
 use crate::controller::driver::{Work, attempt};
-use crate::controller::lease::Leadership;
+use crate::controller::egress::Egress;
 use crate::controller::metrics::Metrics;
 use crate::controller::shelves::Shelves;
+use crate::controller::start::Fit;
 use crate::events::{self, Reporter};
 use crate::kit::config::Flags;
+use crate::kit::fence::Fence;
 use actors::Climate;
 use server::{Fate, Server};
 use truth::Truth;
@@ -191,9 +194,12 @@ impl Controller {
         let context = Arc::new(Context {
             client,
             clock: Clock::shown_by(|| NOW.get()),
+            egress: Egress::closed(&metrics),
             metrics,
-            leadership: Leadership::for_ever(),
+            leadership: Fence::always(),
+            fit: Fit::known(),
             emitter,
+            untold: Untold::default(),
         });
         let shelves = Arc::new(Shelves::default());
         let runs = AgentRuns::new(Arc::clone(&context), Arc::clone(&shelves), settings());

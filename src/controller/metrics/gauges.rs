@@ -11,15 +11,17 @@ use opentelemetry::metrics::{AsyncInstrument, Meter};
 use crate::api::contract::{annotation, finalizer, metric};
 use crate::api::custody::{LastStatus, last_status_of};
 use crate::api::kind::Kind;
-use crate::controller::agent_run::{RunBook, is_held};
+use crate::controller::agent_run::RunBook;
 use crate::controller::context::Clock;
 use crate::controller::driver::Work;
 use crate::controller::driver::queue::Figures;
-use crate::controller::lease::Leadership;
+
+use crate::controller::runs::look::is_held;
 use crate::controller::shelves::Shelves;
 use crate::controller::stream::Hub;
 use crate::events::metrics::{Failure, Group, Limit, Loss};
 use crate::events::{self, Severity};
+use crate::kit::fence::Fence;
 
 /// Where everything is kept.
 #[derive(Clone)]
@@ -27,7 +29,7 @@ pub(crate) struct Sources {
     pub(crate) book: Arc<RunBook>,
     pub(crate) shelves: Arc<Shelves>,
     pub(crate) works: Arc<[(Kind, Work)]>,
-    pub(crate) leadership: Leadership,
+    pub(crate) leadership: Fence,
     pub(crate) hub: Arc<Hub>,
     pub(crate) events: events::Metrics,
     pub(crate) clock: Clock,
@@ -152,7 +154,7 @@ fn queues(meter: &Meter, works: &Arc<[(Kind, Work)]>) {
 fn runs(meter: &Meter, sources: &Sources) {
     let load = {
         let (book, leadership) = (Arc::clone(&sources.book), sources.leadership.clone());
-        move || leadership.is_held().then(|| book.figures(0).cluster)
+        move || leadership.is_open().then(|| book.figures(0).cluster)
     };
     let clock = sources.clock;
     let (waiting, running, blocked) = (load.clone(), load.clone(), load.clone());
@@ -203,7 +205,7 @@ fn runs(meter: &Meter, sources: &Sources) {
 fn custody(meter: &Meter, sources: &Sources) {
     let unrecorded = {
         let (shelves, leadership) = (Arc::clone(&sources.shelves), sources.leadership.clone());
-        move || leadership.is_held().then(|| unrecorded(&shelves))
+        move || leadership.is_open().then(|| unrecorded(&shelves))
     };
     let (oldest, clock) = (unrecorded.clone(), sources.clock);
     gauge(

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::hub::{self, Hub};
 use crate::controller::agent_run::{Figures, RunBook};
 use crate::controller::context::Clock;
-use crate::controller::lease::Leadership;
+use crate::kit::fence::Fence;
 
 /// Namespaces, agents and repositories that are told one by one, of each.
 const TOP: usize = 20;
@@ -18,7 +18,7 @@ const TOP: usize = 20;
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) book: Arc<RunBook>,
-    pub(super) leadership: Leadership,
+    pub(super) leadership: Fence,
     pub(super) clock: Clock,
     pub(super) hub: Arc<Hub>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Snapshot {
 impl State {
     pub(super) fn snapshot(&self) -> Snapshot {
         let at = self.clock.now();
-        let leader = self.leadership.is_held();
+        let leader = self.leadership.is_open();
         let queue = leader.then(|| self.book.figures(TOP));
         let oldest = queue
             .as_ref()

@@ -23,7 +23,7 @@ impl Publisher {
         let mut changes = self.state.book.changes();
         let mut told: Option<Snapshot> = None;
         loop {
-            if self.state.leadership.is_held() {
+            if self.state.leadership.is_open() {
                 self.runs.expire();
             }
             changes.mark_unchanged();

@@ -6,10 +6,10 @@ use kube::{Resource, ResourceExt};
 use super::is_capacity;
 use crate::api::condition::Reason;
 use crate::api::kinds::AgentRun;
-use crate::controller::agent_run::read_reason;
 use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn;
 use crate::controller::cache::Key;
+use crate::controller::runs::read_reason;
 
 /// Parameters that name the repository of a run, the first that is there.
 const REPOSITORY: [&str; 3] = ["repository", "repo", "issueRepository"];

@@ -49,7 +49,7 @@ impl Replies {
             return;
         };
         let open = after.filter(|after| after.uid().as_ref() == Some(&uid));
-        let open = open.filter(|after| !phase(after).is_terminal());
+        let open = open.filter(|after| !phase(*after).is_terminal());
         let is_open = open
             .and_then(Reference::of)
             .is_some_and(|reference| match reply.question {

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::end::{ended as run_ended, ends, whole_seconds};
-use super::{RunStanding, phase, standing, without_warning};
+use super::end::ended as run_ended;
+use super::{RunStanding, phase, standing};
 use crate::api::condition::{ConditionType, Lifecycle};
 use crate::api::custody::Outcome;
 use crate::api::hash::spec_hash;
@@ -11,6 +11,7 @@ use crate::api::kinds::AgentRun;
 use crate::api::phase::Phase;
 use crate::controller::agent_run::custom::reference::Reference;
 use crate::controller::agent_run::custom::reply::{Answer, End};
+use crate::controller::runs::{ends, whole_seconds};
 use crate::events;
 
 /// That the run is about to be handed over is kept before anyone is called.
@@ -52,10 +53,8 @@ pub(in crate::controller::agent_run) fn running(
     next.status.runtime_ref = Some(reference.stored());
     next.status.started_at = next.status.started_at.or(Some(whole_seconds(at)));
     let note = "the run was handed to its endpoint";
-    let next = next
-        .observe(ConditionType::Accepted, Lifecycle::Submitted)
-        .tell(events::Reason::Submitted, note);
-    without_warning(run, next)
+    next.observe(ConditionType::Accepted, Lifecycle::Submitted)
+        .tell(events::Reason::Submitted, note)
 }
 
 /// The endpoint has taken it and carried it out within one answer.
@@ -139,6 +138,5 @@ fn finish(
     message: String,
     at: Timestamp,
 ) -> RunStanding {
-    let next = run_ended(run, phase, reason, message.clone(), at).tell(event, message);
-    without_warning(run, next)
+    run_ended(run, phase, reason, message.clone(), at).tell(event, message)
 }
