@@ -112,10 +112,10 @@ async fn a_run_and_its_job_go_when_their_time_is_over() -> Result<()> {
         .run("brief", json!({"ttlSecondsAfterFinished": 2}))
         .await?;
     scene.end_pod("brief", 0).await?;
-    let runs = scene.here.api::<agents::api::kinds::AgentRun>();
-    support::wait::until_gone(&runs, "brief", super::scene::DEADLINE).await?;
-    let jobs = scene.here.api::<k8s_openapi::api::batch::v1::Job>();
-    support::wait::until_gone(&jobs, "brief-job", super::scene::DEADLINE).await
+    let runs = scene.here.api::<AgentRun>();
+    wait::until_gone(&runs, "brief", DEADLINE).await?;
+    let jobs = scene.here.api::<Job>();
+    wait::until_gone(&jobs, "brief-job", DEADLINE).await
 }
 
 #[tokio::test]

@@ -66,8 +66,7 @@ pub struct Step {
     /// Seconds after which the step is stopped.
     #[schemars(extend("format" = "int32"))]
     pub timeout_seconds: Option<i64>,
-    /// Doing the step twice does no harm, so it may be tried again when its outcome is lost or it was cancelled. Addition of
-    /// this project.
+    /// Doing the step twice does no harm, so it may be tried again when its outcome is lost. Addition of this project.
     pub idempotent: Option<bool>,
     /// Every other field.
     #[serde(flatten)]
