@@ -152,15 +152,15 @@ fn at(time: Option<Timestamp>) -> Next {
 pub(super) fn follow(seen: &Observed, run: &AgentRun) -> Option<RunPlan> {
     let reference = Reference::of(run).filter(|_| is_custom(run))?;
     let now = seen.now;
-    if reference.deadline_at.is_some_and(|end| end <= now) {
-        return Some(store(status::custom::timed_out(run, now)));
-    }
     if reference.is_submitted(run) {
         return Some(attend(seen, run, &reference));
     }
     let answered = |reply: &&Arc<Reply>| reply.question == Question::Submit(reference.attempt);
     if let Some(reply) = seen.reply.as_ref().filter(answered) {
         return Some(store(after_submit(run, reference, reply, now)));
+    }
+    if reference.is_over(now) {
+        return Some(store(status::custom::timed_out(run, now)));
     }
     let due = reference.next_attempt_at.filter(|due| *due > now)?;
     Some(Plan::idle(Next::At(due)))
@@ -212,9 +212,6 @@ fn attempts(attempt: i64) -> u32 {
 fn attend(seen: &Observed, run: &AgentRun, reference: &Reference) -> RunPlan {
     let now = seen.now;
     let end = at(reference.deadline_at);
-    let Some(url) = &reference.status_url else {
-        return Plan::idle(end);
-    };
     let asked = |reply: &&Arc<Reply>| reply.question == Question::Ask;
     let reply = seen.reply.as_ref().filter(asked);
     let (last, failures) = match reply.map(|reply| (&reply.said, reply)) {
@@ -230,6 +227,12 @@ fn attend(seen: &Observed, run: &AgentRun, reference: &Reference) -> RunPlan {
         Some((Said::Denied { why }, reply)) => {
             return store(status::custom::denied(run, why, reply.at));
         }
+    };
+    if reference.is_over(now) {
+        return store(status::custom::timed_out(run, now));
+    }
+    let Some(url) = &reference.status_url else {
+        return Plan::idle(end);
     };
     let pause = reference.poll.saturating_mul(1 << failures.min(8));
     match last.checked_add(pause.min(LONGEST_PAUSE.max(reference.poll))) {

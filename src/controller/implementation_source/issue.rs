@@ -204,10 +204,10 @@ mod tests {
     }
 
     fn made(issue: &Issue) -> ImplementationSpec {
-        match issue.deed(&source(), None) {
-            Deed::Make(made) => *made,
-            other => panic!("{other:?}"),
-        }
+        let Deed::Make(made) = issue.deed(&source(), None) else {
+            panic!("nothing is made of {issue:?}");
+        };
+        *made
     }
 
     #[test]

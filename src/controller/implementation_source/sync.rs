@@ -12,7 +12,6 @@ use super::{ImplementationSources, key};
 use crate::api::kinds::ImplementationSource;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::{Class, Fault};
-use crate::controller::shelves;
 use crate::kit::egress::{Answer, Call, Failure};
 
 /// Most pages that are read at a time, and time after which no other one is begun.
@@ -211,6 +210,7 @@ impl ImplementationSources {
         };
         let namespace = source.namespace().unwrap_or_default();
         let shelf = &self.shelves.implementations;
+        let mut is_done = true;
         for issue in issues {
             if tally.written >= WRITES {
                 return Ok((tally, false));
@@ -232,17 +232,16 @@ impl ImplementationSources {
                 }
             };
             match written {
-                Ok(mut object) => {
-                    tally.written += 1;
-                    shelves::prune(&mut object);
-                    shelf.learn(object);
-                }
+                // Not put on the shelf: what is there already is news to nobody, and it would stay without a status.
+                Ok(_) => tally.written += 1,
                 // Someone else was faster, or it went; the next look sees how it stands.
-                Err(fault) if fault.class == Class::Conflict || fault.is_not_found() => {}
+                Err(fault) if fault.class == Class::Conflict || fault.is_not_found() => {
+                    is_done = false;
+                }
                 Err(fault) => return Err(fault),
             }
         }
-        Ok((tally, true))
+        Ok((tally, is_done))
     }
 }
 

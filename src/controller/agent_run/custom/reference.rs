@@ -85,6 +85,11 @@ impl Reference {
         self.submitted_at.is_some() || phase(run) == Phase::Running
     }
 
+    /// Whether the run has taken too long.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        self.deadline_at.is_some_and(|end| end <= now)
+    }
+
     pub(in crate::controller::agent_run) fn stored(&self) -> FreeObject {
         let Self {
             name,

@@ -214,10 +214,10 @@ mod tests {
     }
 
     fn taken(body: Value) -> Answer {
-        match answered(200, &body.to_string()) {
-            Said::Taken(answer) => answer,
-            other => panic!("not taken: {other:?}"),
-        }
+        let Said::Taken(answer) = answered(200, &body.to_string()) else {
+            panic!("not taken: {body}");
+        };
+        answer
     }
 
     #[test]

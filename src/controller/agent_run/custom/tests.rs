@@ -152,6 +152,7 @@ fn a_run_is_reserved_then_called_then_followed() {
     let later = reference(json!({"attempt": 2, "nextAttemptAt": "2026-01-01T12:00:03Z"}));
     let later = json!({"phase": "Pending", "runtimeRef": later});
     let over = submitted(json!({"deadlineAt": NOW}));
+    let late = submitted(json!({"deadlineAt": NOW, "statusUrl": "https://a.example/runs/1"}));
     let limited = submitted(json!({"deadlineAt": "2026-01-01T12:05:00Z"}));
     for (row, status, reply, expected) in [
         ("new", json!({}), None, "Admit, Pending Pending; wait"),
@@ -213,6 +214,12 @@ fn a_run_is_reserved_then_called_then_followed() {
             "; in 300 s",
         ),
         ("too long", over, None, "Failed TimedOut; wait"),
+        (
+            "done just in time",
+            late,
+            reply(Question::Ask, ended(Outcome::Succeeded)),
+            "Succeeded Completed; wait",
+        ),
         (
             "asked for",
             asked(),
