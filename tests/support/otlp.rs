@@ -8,6 +8,7 @@ use agents::kit::{
     http::{Drained, Limits, Metrics, Server, Transport},
     shutdown::{Trigger, channel},
 };
+use anyhow::{Context, Result, bail};
 use hyper::body::Incoming;
 use opentelemetry_proto::tonic::{
     collector::{
@@ -29,7 +30,7 @@ use tokio::{
     net::TcpListener,
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::JoinHandle,
-    time::{Instant, timeout},
+    time::{Instant, timeout, timeout_at},
 };
 use tonic::{Response, Status, async_trait};
 use tower::{Service, ServiceExt};
@@ -60,15 +61,15 @@ pub struct Receiver {
 
 impl Receiver {
     /// Starts one, without TLS.
-    pub async fn start() -> Self {
+    pub async fn start() -> Result<Self> {
         Self::start_over(Transport::Plain).await
     }
 
     /// Starts one.
     #[expect(clippy::disallowed_methods, reason = "the handle is kept and awaited")]
-    pub async fn start_over(transport: Transport) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
+    pub async fn start_over(transport: Transport) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
         let (sender, received) = unbounded_channel();
         let server = Server {
             listener,
@@ -88,12 +89,12 @@ impl Receiver {
             }
         });
         let (trigger, shutdown) = channel();
-        Self {
+        Ok(Self {
             address,
             received,
             trigger,
             serving: tokio::spawn(server.serve(service, shutdown)),
-        }
+        })
     }
 
     /// Its address as programs are told it.
@@ -102,19 +103,19 @@ impl Receiver {
     }
 
     /// The next thing that was sent.
-    pub async fn next(&mut self) -> Received {
+    pub async fn next(&mut self) -> Result<Received> {
         let next = timeout(DEADLINE, self.received.recv()).await;
-        next.expect("telemetry in time")
-            .expect("a receiver that runs")
+        next.context("nothing was sent in time")?
+            .context("the receiver has ended")
     }
 
     /// The series of a metric, as the next export tells them; of a histogram, how often something was recorded.
-    pub async fn series(&mut self, name: &str) -> BTreeMap<Labels, f64> {
+    pub async fn series(&mut self, name: &str) -> Result<BTreeMap<Labels, f64>> {
         loop {
-            if let Received::Metric(metric) = self.next().await
+            if let Received::Metric(metric) = self.next().await?
                 && metric.name == name
             {
-                return read(&metric);
+                return Ok(read(&metric));
             }
         }
     }
@@ -124,45 +125,40 @@ impl Receiver {
         &mut self,
         name: &str,
         wanted: impl Fn(&BTreeMap<Labels, f64>) -> bool,
-    ) -> BTreeMap<Labels, f64> {
+    ) -> Result<BTreeMap<Labels, f64>> {
+        let end = Instant::now() + DEADLINE;
         let mut last = BTreeMap::new();
-        let found = timeout(DEADLINE, async {
-            loop {
-                last = self.series(name).await;
-                if wanted(&last) {
-                    return;
-                }
+        while let Ok(series) = timeout_at(end, self.series(name)).await {
+            last = series?;
+            if wanted(&last) {
+                return Ok(last);
             }
-        });
-        if found.await.is_err() {
-            panic!("{name} is not as wanted; last seen: {last:?}");
         }
-        last
+        bail!("{name} is not as wanted; last seen: {last:?}")
     }
 
     /// Waits for a span.
-    pub async fn span(&mut self, wanted: impl Fn(&Span) -> bool) -> Span {
-        let found = timeout(DEADLINE, async {
-            loop {
-                if let Received::Span(_, span) = self.next().await
-                    && wanted(&span)
-                {
-                    return span;
-                }
+    pub async fn span(&mut self, wanted: impl Fn(&Span) -> bool) -> Result<Span> {
+        let end = Instant::now() + DEADLINE;
+        while let Ok(received) = timeout_at(end, self.next()).await {
+            if let Received::Span(_, span) = received?
+                && wanted(&span)
+            {
+                return Ok(span);
             }
-        });
-        found.await.expect("the span in time")
+        }
+        bail!("the span was not sent in time")
     }
 
     /// Ends the receiver; gives what was sent and not yet looked at.
-    pub async fn end(mut self) -> Vec<Received> {
+    pub async fn end(mut self) -> Result<Vec<Received>> {
         self.trigger.start(Instant::now() + DEADLINE);
-        self.serving.await.expect("no panic");
+        self.serving.await?;
         let mut rest = Vec::new();
         while let Ok(received) = self.received.try_recv() {
             rest.push(received);
         }
-        rest
+        Ok(rest)
     }
 }
 

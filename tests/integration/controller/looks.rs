@@ -12,7 +12,7 @@ pub(super) struct Looks(Receiver);
 impl Scene {
     /// A namespace whose controllers look at everything again and again, and tell how often.
     pub(super) async fn watched() -> Result<(Self, Looks)> {
-        let receiver = Receiver::start().await;
+        let receiver = Receiver::start().await?;
         let scene = Self::new(&[
             ("AGENTS_CONTROLLER_SWEEP_SECONDS", "20ms"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &receiver.endpoint()),
@@ -32,6 +32,7 @@ impl Looks {
 
     /// Reconciles of all kinds so far, as the next export says.
     async fn reconciles(&mut self) -> f64 {
-        self.0.series(metric::RECONCILES).await.values().sum()
+        let counts = self.0.series(metric::RECONCILES).await;
+        counts.expect("an export").values().sum()
     }
 }

@@ -15,7 +15,7 @@ use crate::kit::client;
 
 /// A scene whose controllers export to a capture.
 async fn captured(settings: &[(&str, &str)]) -> Result<(Scene, Receiver)> {
-    let receiver = Receiver::start().await;
+    let receiver = Receiver::start().await?;
     let endpoint = receiver.endpoint();
     let mut all = vec![
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
@@ -49,25 +49,25 @@ async fn the_queue_is_measured_as_admission_sees_it() -> Result<()> {
         value(series, &["reason=ConcurrencyLimit"]) == Some(1.0)
             && value(series, &["reason=MissingAgent"]) == Some(1.0)
     };
-    receiver.until(metric::RUNS_BLOCKED, held).await;
+    receiver.until(metric::RUNS_BLOCKED, held).await?;
     let one = |series: &BTreeMap<Labels, f64>| value(series, &[]) == Some(1.0);
-    receiver.until(metric::RUNS_WAITING, one).await;
-    receiver.until(metric::RUNS_RUNNING, one).await;
+    receiver.until(metric::RUNS_WAITING, one).await?;
+    receiver.until(metric::RUNS_RUNNING, one).await?;
     let some = |series: &BTreeMap<Labels, f64>| value(series, &[]).is_some_and(|age| age > 0.0);
-    receiver.until(metric::RUNS_OLDEST_WAITING, some).await;
+    receiver.until(metric::RUNS_OLDEST_WAITING, some).await?;
     scene.end_pod("first", 0).await?;
     scene.until_phase("second", "Running").await?;
     let none = |series: &BTreeMap<Labels, f64>| value(series, &[]) == Some(0.0);
-    receiver.until(metric::RUNS_WAITING, none).await;
-    receiver.until(metric::OUTCOME_UNRECORDED, none).await;
-    receiver.until(metric::OUTCOME_UNRECORDED_AGE, none).await;
+    receiver.until(metric::RUNS_WAITING, none).await?;
+    receiver.until(metric::OUTCOME_UNRECORDED, none).await?;
+    receiver.until(metric::OUTCOME_UNRECORDED_AGE, none).await?;
     let ended = |series: &BTreeMap<Labels, f64>| {
         value(series, &["phase=Succeeded", "runtime=job"]) == Some(1.0)
     };
-    receiver.until(metric::RUNS, ended).await;
+    receiver.until(metric::RUNS, ended).await?;
     let timed = |series: &BTreeMap<Labels, f64>| value(series, &["runtime=job"]) == Some(1.0);
-    receiver.until(metric::RUN_DURATION, timed).await;
-    receiver.until(metric::OUTCOME_RECORD, one).await;
+    receiver.until(metric::RUN_DURATION, timed).await?;
+    receiver.until(metric::OUTCOME_RECORD, one).await?;
     // A page of metrics is not there as well.
     let admin = controller.address("admin").await;
     assert_eq!(client::get(admin, "/metrics").await.status, 404);
@@ -89,28 +89,30 @@ async fn calls_queues_events_and_limits_are_measured() -> Result<()> {
         value(series, &["scope=cluster"]) == Some(1.0)
             && value(series, &["scope=namespace"]) == Some(0.0)
     };
-    receiver.until(metric::RATE_LIMIT_HITS, hit).await;
+    receiver.until(metric::RATE_LIMIT_HITS, hit).await?;
     let made = |series: &BTreeMap<Labels, f64>| {
         value(series, &["code=2xx", "resource=jobs", "verb=create"]) == Some(1.0)
             && value(series, &["code=2xx", "resource=agentruns", "verb=watch"]) >= Some(1.0)
             && value(series, &["code=2xx", "resource=agentruns", "verb=patch"]) >= Some(4.0)
     };
-    receiver.until(metric::API_CALLS, made).await;
+    receiver.until(metric::API_CALLS, made).await?;
     let told = |series: &BTreeMap<Labels, f64>| {
         value(series, &["group=events", "type=Normal"]) >= Some(1.0)
     };
-    receiver.until(metric::EVENTS_EMITTED, told).await;
-    let lost = receiver.series(metric::EVENTS_DROPPED).await;
+    receiver.until(metric::EVENTS_EMITTED, told).await?;
+    let lost = receiver.series(metric::EVENTS_DROPPED).await?;
     assert!(
         !lost.is_empty() && lost.values().all(|lost| *lost == 0.0),
         "{lost:?}"
     );
     let added = |series: &BTreeMap<Labels, f64>| value(series, &["name=runs"]) >= Some(2.0);
-    receiver.until(metric::WORKQUEUE_ADDS, added).await;
+    receiver.until(metric::WORKQUEUE_ADDS, added).await?;
     receiver
         .until(metric::WORKQUEUE_QUEUE_DURATION, added)
-        .await;
-    receiver.until(metric::WORKQUEUE_WORK_DURATION, added).await;
+        .await?;
+    receiver
+        .until(metric::WORKQUEUE_WORK_DURATION, added)
+        .await?;
     let there = |series: &BTreeMap<Labels, f64>| value(series, &["name=runs"]).is_some();
     for name in [
         metric::WORKQUEUE_DEPTH,
@@ -118,10 +120,10 @@ async fn calls_queues_events_and_limits_are_measured() -> Result<()> {
         metric::WORKQUEUE_UNFINISHED,
         metric::WORKQUEUE_LONGEST,
     ] {
-        receiver.until(name, there).await;
+        receiver.until(name, there).await?;
     }
     let by_kind = |series: &BTreeMap<Labels, f64>| value(series, &["kind=AgentRun"]).is_some();
-    receiver.until(metric::QUEUE_DEPTH, by_kind).await;
+    receiver.until(metric::QUEUE_DEPTH, by_kind).await?;
     Ok(())
 }
 
@@ -161,7 +163,7 @@ async fn the_trace_of_an_admission_goes_on_through_the_reconcile_into_the_job() 
             );
             attribute(span, "name").as_deref() == Some("traced")
         })
-        .await;
+        .await?;
     assert_eq!(span.name, "reconcile");
     assert_eq!(
         (

@@ -55,7 +55,7 @@ async fn logs_are_json_and_carry_the_ids_of_the_callers_trace_without_any_export
 
 #[tokio::test]
 async fn traces_and_metrics_reach_a_receiver_and_are_flushed_at_the_end() {
-    let receiver = Receiver::start().await;
+    let receiver = Receiver::start().await.expect("a receiver");
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &*receiver.endpoint()),
         ("HOSTNAME", "pod-1"),
@@ -68,7 +68,7 @@ async fn traces_and_metrics_reach_a_receiver_and_are_flushed_at_the_end() {
     process.signal(Signal::SIGTERM);
     let ended = process.end().await;
     assert_eq!(ended.code, Some(0), "{}", ended.log.join("\n"));
-    let received = receiver.end().await;
+    let received = receiver.end().await.expect("an end");
 
     let spans = received.iter().filter_map(|received| match received {
         Received::Span(resource, span) => Some((resource, span)),
@@ -103,19 +103,19 @@ async fn traces_and_metrics_reach_a_receiver_and_are_flushed_at_the_end() {
 
 #[tokio::test]
 async fn metrics_are_exported_while_the_program_runs() {
-    let mut receiver = Receiver::start().await;
+    let mut receiver = Receiver::start().await.expect("a receiver");
     let environment = [
         ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*receiver.endpoint()),
         ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
     ];
     let mut process = Process::start(&kit_program(), &[], &environment);
     request_in_trace(&mut process).await;
-    let Received::Metric(metric) = receiver.next().await else {
+    let Received::Metric(metric) = receiver.next().await.expect("a metric") else {
         panic!("traces have no endpoint");
     };
     assert_eq!(metric.name, "kit.requests");
     drop(process);
-    receiver.end().await;
+    receiver.end().await.expect("an end");
 }
 
 #[tokio::test]
@@ -124,7 +124,9 @@ async fn an_export_over_tls_trusts_the_authorities_of_the_host() {
     let mount = Mount::new(&authority.issue());
     let gate = Readiness::default().gate("certificate");
     let source = Source::new(mount.options(), gate, tls::Metrics::default());
-    let mut receiver = Receiver::start_over(Transport::Tls(source.tls())).await;
+    let mut receiver = Receiver::start_over(Transport::Tls(source.tls()))
+        .await
+        .expect("a receiver");
     let (_trigger, shutdown) = channel();
     let mut sources = JoinSet::new();
     sources.spawn(source.run(shutdown));
@@ -138,9 +140,9 @@ async fn an_export_over_tls_trusts_the_authorities_of_the_host() {
     ];
     let mut process = Process::start(&kit_program(), &[], &environment);
     request_in_trace(&mut process).await;
-    receiver.next().await;
+    receiver.next().await.expect("an export");
     drop(process);
-    receiver.end().await;
+    receiver.end().await.expect("an end");
 }
 
 #[tokio::test]

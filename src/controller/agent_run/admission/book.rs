@@ -96,8 +96,8 @@ impl Book {
             return false;
         };
         let late = self.open().admitted_until(until);
-        late.iter()
-            .fold(false, |any, uid| self.give_back(uid, now) || any)
+        let given = late.iter().filter(|uid| self.give_back(uid, now));
+        given.count() > 0
     }
 
     /// Those in line who may begin now.

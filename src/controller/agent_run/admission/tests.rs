@@ -508,7 +508,7 @@ fn a_slot_that_is_not_taken_goes_to_the_next_at_once() {
     assert!(!second_may(), "the slot is given");
     assert!(!book.expire(now()), "it has only just been given");
     assert!(book.give_back("first", now()), "it could not begin");
-    assert_eq!(book.next(now()), [second.clone()]);
+    assert_eq!(book.next(now()), std::slice::from_ref(&second));
     assert!(second_may(), "who could not begin holds nobody back");
     // It asks again, and so has its place in line.
     assert_eq!(book.admit(&second, "second", now()), Decision::Admit);

@@ -77,9 +77,9 @@ fn ticket(run: usize, place: Place) -> Ticket {
         key: Key::new(format!("n{}", letter(1)), format!("r{run}")),
         uid: format!("r{run}"),
         agent: format!("a{}", letter(2)),
-        repository: (run % 3 > 0).then(|| format!("o/{}", run % 3)),
-        idempotency: (run % 4 == 0).then(|| "k".to_owned()),
-        blocked: blocked.filter(|_| run % 5 == 0),
+        repository: (!run.is_multiple_of(3)).then(|| format!("o/{}", run % 3)),
+        idempotency: run.is_multiple_of(4).then(|| "k".to_owned()),
+        blocked: blocked.filter(|_| run.is_multiple_of(5)),
         created: before(age),
         place,
     }
