@@ -58,11 +58,14 @@ fn made(environment: &[(&str, &str)], security: Value) -> Value {
 const POD: &str = "/job/spec/template/spec";
 const CONTAINER: &str = "/job/spec/template/spec/containers/0";
 
+/// A variable, what is set, where it shows, and as what.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], String, Value);
+
 #[test]
 fn each_setting_of_pods_shows_in_the_job() {
     let auth = ("JANGAR_AGENTS_CONTROLLER_AUTH_SECRET_NAME", "auth");
     let image = format!("{CONTAINER}/image");
-    let cases: [(&str, &[(&str, &str)], String, Value); 16] = [
+    let cases: [Case<'_>; 16] = [
         (
             "JANGAR_AGENT_RUNNER_IMAGE",
             &[
