@@ -32,6 +32,7 @@ const BRIEF: [(&str, &str); 3] = [
 
 #[tokio::test]
 async fn a_standby_is_ready_and_takes_over_at_once_when_the_holder_ends_in_order() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let mut first = scene.controller().await?;
     first.line("leading", leading).await;
@@ -61,6 +62,7 @@ async fn a_standby_is_ready_and_takes_over_at_once_when_the_holder_ends_in_order
 
 #[tokio::test]
 async fn a_killed_holder_is_followed_within_the_lease_time() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&BRIEF).await?;
     let mut first = scene.controller().await?;
     first.line("leading", leading).await;
@@ -78,6 +80,7 @@ async fn a_killed_holder_is_followed_within_the_lease_time() -> Result<()> {
 
 #[tokio::test]
 async fn a_holder_that_was_away_too_long_ends_and_writes_nothing() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&BRIEF).await?;
     let mut first = scene.controller().await?;
     first.line("leading", leading).await;

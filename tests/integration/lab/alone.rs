@@ -18,6 +18,7 @@ use support::{
 
 #[tokio::test]
 async fn a_control_plane_is_usable_in_under_8_seconds_and_leaves_nothing_behind() -> Result<()> {
+    support::starts_labs!();
     let before = interfaces()?;
     let started = Instant::now();
     let lab = Lab::start(&own_name("speed")?, Tier::ControlPlane).await?;

@@ -168,6 +168,7 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
 
 #[tokio::test]
 async fn everything_is_up_in_under_30_seconds_and_ctrl_c_leaves_nothing_behind() -> Result<()> {
+    support::starts_labs!();
     let folder = TempDir::new()?;
     let (_, first) = take(Tour::start(folder.path(), Tier::ControlPlane)?).await?;
     let mut times = Vec::new();
