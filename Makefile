@@ -25,6 +25,8 @@ endif
 ALONE := ::alone::
 # Profiles are in no ordinary build, so their tests are built apart.
 PROFILE := cargo test --package agents --lib --features profile
+# What a run says is kept beside what cargo builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := cargo run --quiet --package agents-tests --bin lab --
 
 .PHONY: help
@@ -47,16 +49,16 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
 	@$(MAKE) deny
 	@echo '==> Running the tests'
-	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee target/test.log && failed=0 || failed=1; \
-	$(PROFILE) admin::profile 2>&1 | tee --append target/test.log || failed=1; \
+	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \
+	$(PROFILE) admin::profile 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
 	echo '==> Running the tests that need the machine for themselves'; \
-	cargo test --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append target/test.log || failed=1; \
+	cargo test --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
 	$(MAKE) counts && exit $$failed
 
 .PHONY: counts
 counts: ## Show how the last `make test` went; fails if a test was left out that tests/left-out.txt does not name
 	@$(LAB) left-out && agreed=0 || agreed=1; \
-	awk '/^test result:/ { passed += $$4; failed += $$6 } END { printf "%d passed, %d failed\n", passed, failed }' target/test.log; \
+	awk '/^test result:/ { passed += $$4; failed += $$6 } END { printf "%d passed, %d failed\n", passed, failed }' '$(TARGET)/test.log'; \
 	exit $$agreed
 
 .PHONY: lint
