@@ -4,6 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+PROGRAMS := agents agents-webhook agents-sidecar
 PACKAGES := agents agents-webhook agents-sidecar agents-tests agents-bench
 
 # cargo-deny is built once, beside the programs of the lab.
@@ -23,8 +24,8 @@ export CARGO_INCREMENTAL := 0
 endif
 # Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
 ALONE := ::alone::
-# Profiles are in no ordinary build, so their tests are built apart.
-PROFILE := cargo test --package agents --lib --features profile
+# Profiles are in no ordinary build, so their tests are built apart, and without the controllers, which they do not need.
+PROFILE := cargo test --package agents --lib --no-default-features --features profile
 # What a run says is kept beside what cargo builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := cargo run --quiet --package agents-tests --bin lab --
@@ -70,7 +71,7 @@ lint-sources: ## The same without licences and what else is linked
 	@echo '==> Clippy, every package alone' && for package in $(PACKAGES); do \
 		echo "    $$package" && cargo clippy --quiet --package $$package --all-targets -- --deny warnings; done
 	@cargo clippy --quiet --package agents --no-default-features --all-targets -- --deny warnings
-	@echo '==> With every feature' && cargo clippy --quiet --package agents --all-features --all-targets -- --deny warnings
+	@echo '==> With every feature' && cargo clippy --quiet $(PROGRAMS:%=--package %) --all-features --all-targets -- --deny warnings
 
 .PHONY: generate
 generate: ## Write crds/ and the generated documents from the sources; scrapes the programs, so it starts a lab
