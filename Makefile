@@ -45,10 +45,10 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
 	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
-	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) '$(DENY)' & deny=$$!; \
+	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) deny >'$(TARGET)/deny.log' 2>&1 & deny=$$!; \
 		trap 'kill -- -$$tools -$$deny $$tools $$deny 2>/dev/null || true' EXIT; \
-		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
-	@$(MAKE) deny
+		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && \
+		{ wait $$deny && denied=0 || denied=1; cat '$(TARGET)/deny.log'; trap - EXIT; exit $$denied; }
 	@echo '==> Running the tests'
 	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \
 	$(PROFILE) admin::profile 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
