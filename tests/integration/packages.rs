@@ -147,6 +147,45 @@ fn every_package_is_checked_alone_and_tested() {
     assert_eq!(tested.len(), ours.len(), "{tested:?}");
 }
 
+/// The crates of others that a build consists of, each with the features that it has there.
+fn crates(selection: &[&str]) -> BTreeSet<String> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let output = cargo::command()
+        .args(["tree", "--locked", "--offline", "--prefix=none"])
+        .args(["--format={p} {f}", "--target", &target])
+        .args(selection)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo tree: {said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines = lines.lines().map(|line| line.trim_end_matches(" (*)"));
+    // What is ours is shown with its folder.
+    let others = lines.filter(|line| !line.is_empty() && !line.contains(" (/"));
+    others.map(str::to_owned).collect()
+}
+
+/// A crate with other features is another crate to compile, with all that is built on it: one feature more of what derive
+/// macros are made of, and nearly everything is compiled twice in a run of `make test`.
+#[test]
+fn a_package_alone_is_made_of_the_same_crates_as_all_together() {
+    let together = crates(&["--workspace", "--edges=normal,build,dev"]);
+    assert!(together.len() > 100, "found only {}", together.len());
+    let mut alone = vec![(
+        "the lab",
+        crates(&["--package=agents-tests", "--edges=normal,build"]),
+    )];
+    let packages = ours(&metadata());
+    for name in packages.keys() {
+        let package = format!("--package={name}");
+        alone.push((name, crates(&[&package, "--edges=normal,build,dev"])));
+    }
+    for (name, crates) in alone {
+        let others: Vec<_> = crates.difference(&together).collect();
+        assert!(others.is_empty(), "{name} has other features of {others:?}");
+    }
+}
+
 /// The programs that there are, each with its package.
 fn programs(metadata: &Value) -> BTreeSet<(String, String)> {
     let mut programs = BTreeSet::new();
