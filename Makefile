@@ -36,8 +36,7 @@ help: ## Show this list
 
 .PHONY: run
 run: ## Start a real Kubernetes with everything in it, say what to try, stay until Ctrl-C
-	@cargo build --package agents-tests --bin lab
-	@$(LAB) tour
+	@cargo run --package agents-tests --bin lab -- tour
 
 .PHONY: test
 test: ## Lint, then unit and integration tests on a real Kubernetes; ends with the counts
