@@ -126,7 +126,7 @@ async fn possible(wanted: Tier, report: Report) -> Result<Tier> {
     if wanted == Tier::ControlPlane {
         return Ok(wanted);
     }
-    if let Some(reason) = image::static_obstacle().await? {
+    if let Some(reason) = image::static_obstacle() {
         report.line(format!(
             "{reason}; tier 1 is started, with our programs as processes"
         ));
