@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use opentelemetry_proto::tonic::metrics::v1::{metric::Data, number_data_point};
+use tokio::time::timeout;
 
-use super::scene::Scene;
+use super::scene::{DEADLINE, Scene};
 use crate::kit::otlp::{Received, Receiver};
 
 /// Receives the metrics of the controllers of one scene.
@@ -27,7 +28,14 @@ impl Looks {
     /// Waits until each of so many objects was looked at about a hundred times more.
     pub(super) async fn hundred_looks(&mut self, objects: i64) {
         let start = self.reconciles().await;
-        while self.reconciles().await < start + 100 * objects {}
+        let (wanted, mut seen) = (start + 100 * objects, start);
+        let looking = async {
+            while seen < wanted {
+                seen = self.reconciles().await;
+            }
+        };
+        let in_time = timeout(DEADLINE, looking).await.is_ok();
+        assert!(in_time, "{seen} reconciles instead of {wanted}");
     }
 
     /// Reconciles of all kinds so far, as the next export says.

@@ -141,7 +141,9 @@ async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
     let home = Home::from_env()?;
     let record = wait::retry("its lab has started processes", GONE, || async {
         let record = home.record(&name)?.context("there is no record yet")?;
-        anyhow::ensure!(record.phase == Phase::Starting, "it is {:?}", record.phase);
+        // On a busy machine nobody may look while it starts.
+        let begun = matches!(record.phase, Phase::Starting | Phase::Ready);
+        anyhow::ensure!(begun, "it is {:?}", record.phase);
         Ok(record)
     })
     .await?;
