@@ -14,6 +14,7 @@ pub mod lab;
 pub mod left_out;
 pub mod metrics;
 mod namespace;
+pub mod pki;
 pub mod pods;
 pub mod ports;
 pub mod wait;
