@@ -123,6 +123,34 @@ impl Settings for OtlpSettings {
             )
             .or("1"),
         );
+        let sender = Sender::read(reader);
+        let (Places { traces, metrics }, Protocol::Grpc) = (places?, protocol?);
+        let Sender {
+            service_name,
+            instance,
+        } = sender?;
+        Ok(Self {
+            traces,
+            metrics,
+            service_name,
+            instance,
+            headers: headers?,
+            timeout: timeout?,
+            interval: interval?,
+            sampling: sampling?,
+            ratio: ratio?,
+        })
+    }
+}
+
+/// Under which names something is exported.
+struct Sender {
+    service_name: Option<String>,
+    instance: Option<String>,
+}
+
+impl Settings for Sender {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         let service_name = reader.optional(Setting::new(
             "OTEL_SERVICE_NAME",
             "Name of the service in what is exported; the program's name if not set",
@@ -135,17 +163,9 @@ impl Settings for OtlpSettings {
             "HOSTNAME",
             "Name of the host, which Kubernetes sets to that of the pod",
         ));
-        let (Places { traces, metrics }, Protocol::Grpc) = (places?, protocol?);
         Ok(Self {
-            traces,
-            metrics,
             service_name: service_name?,
             instance: instance?.or(hostname?),
-            headers: headers?,
-            timeout: timeout?,
-            interval: interval?,
-            sampling: sampling?,
-            ratio: ratio?,
         })
     }
 }
