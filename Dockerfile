@@ -1,10 +1,14 @@
 # One small image per program: `docker build --target agents-webhook .`
-# Any Rust from the manifest's rust-version on builds it; this is the one it is tested with.
+# Any Rust from the manifest's rust-version on builds it. The tests are run with this one, but with the GNU C library; in
+# this image it is musl.
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked --bin agents --bin agents-webhook --bin agents-sidecar
+# Each alone: built together, every program would get the features that any other package asks of the crates they share.
+RUN cargo build --release --locked --package agents --bin agents \
+ && cargo build --release --locked --package agents-webhook --bin agents-webhook \
+ && cargo build --release --locked --package agents-sidecar --bin agents-sidecar
 
 FROM scratch AS base
 # No shell, no package manager, no root.

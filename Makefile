@@ -4,6 +4,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+PROGRAMS := agents agents-webhook agents-sidecar
 PACKAGES := agents agents-webhook agents-sidecar agents-tests agents-bench
 
 # cargo-deny is built once, beside the programs of the lab.
@@ -23,8 +24,10 @@ export CARGO_INCREMENTAL := 0
 endif
 # Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
 ALONE := ::alone::
-# Profiles are in no ordinary build, so their tests are built apart.
-PROFILE := cargo test --package agents --lib --features profile
+# Profiles are in no ordinary build, so their tests are built apart, and without the controllers, which they do not need.
+PROFILE := cargo test --package agents --lib --no-default-features --features profile
+# What a run says is kept beside what cargo builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := cargo run --quiet --package agents-tests --bin lab --
 
 .PHONY: help
@@ -33,8 +36,7 @@ help: ## Show this list
 
 .PHONY: run
 run: ## Start a real Kubernetes with everything in it, say what to try, stay until Ctrl-C
-	@cargo build --package agents-tests --bin lab
-	@$(LAB) tour
+	@cargo run --package agents-tests --bin lab -- tour
 
 .PHONY: test
 test: ## Lint, then unit and integration tests on a real Kubernetes; ends with the counts
@@ -42,21 +44,21 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
 	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
-	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) '$(DENY)' & deny=$$!; \
+	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) deny >'$(TARGET)/deny.log' 2>&1 & deny=$$!; \
 		trap 'kill -- -$$tools -$$deny $$tools $$deny 2>/dev/null || true' EXIT; \
-		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && wait $$deny && trap - EXIT
-	@$(MAKE) deny
+		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && \
+		{ wait $$deny && denied=0 || denied=1; cat '$(TARGET)/deny.log'; trap - EXIT; exit $$denied; }
 	@echo '==> Running the tests'
-	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee target/test.log && failed=0 || failed=1; \
-	$(PROFILE) admin::profile 2>&1 | tee --append target/test.log || failed=1; \
+	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \
+	$(PROFILE) admin::profile 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
 	echo '==> Running the tests that need the machine for themselves'; \
-	cargo test --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append target/test.log || failed=1; \
+	cargo test --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
 	$(MAKE) counts && exit $$failed
 
 .PHONY: counts
 counts: ## Show how the last `make test` went; fails if a test was left out that tests/left-out.txt does not name
 	@$(LAB) left-out && agreed=0 || agreed=1; \
-	awk '/^test result:/ { passed += $$4; failed += $$6 } END { printf "%d passed, %d failed\n", passed, failed }' target/test.log; \
+	awk '/^test result:/ { passed += $$4; failed += $$6 } END { printf "%d passed, %d failed\n", passed, failed }' '$(TARGET)/test.log'; \
 	exit $$agreed
 
 .PHONY: lint
@@ -68,7 +70,7 @@ lint-sources: ## The same without licences and what else is linked
 	@echo '==> Clippy, every package alone' && for package in $(PACKAGES); do \
 		echo "    $$package" && cargo clippy --quiet --package $$package --all-targets -- --deny warnings; done
 	@cargo clippy --quiet --package agents --no-default-features --all-targets -- --deny warnings
-	@echo '==> With every feature' && cargo clippy --quiet --package agents --all-features --all-targets -- --deny warnings
+	@echo '==> With every feature' && cargo clippy --quiet $(PROGRAMS:%=--package %) --all-features --all-targets -- --deny warnings
 
 .PHONY: generate
 generate: ## Write crds/ and the generated documents from the sources; scrapes the programs, so it starts a lab

@@ -29,4 +29,3 @@ mod tools;
 mod waits;
 mod workflow;
 mod workspaces;
-mod yields;

@@ -4,6 +4,7 @@ mod compatibility;
 mod contract;
 mod lab;
 mod metrics;
+mod paths;
 mod status;
 mod webhook;
 

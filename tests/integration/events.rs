@@ -4,7 +4,7 @@ mod access;
 mod outage;
 mod volume;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use agents::api::contract::reporter;
 use agents::api::kind::Kind;
@@ -12,7 +12,7 @@ use agents::api::sanitise::Secrets;
 use agents::events::{
     Config, Effect, Emitter, Metrics, Note, Occurrence, Reason, Regarding, Reporter, Settings,
 };
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -51,6 +51,21 @@ async fn tell<T>(
         told
     };
     tokio::join!(writer.run(shutdown), story).1
+}
+
+/// Tells a story of several programs, once more if it failed over the end of an hour: the name of an Event says in which
+/// hour it began, so a program that starts in the next one rightly begins another.
+async fn within_the_hour(story: impl AsyncFn() -> Result<()>) -> Result<()> {
+    let hour = || {
+        SystemTime::UNIX_EPOCH
+            .elapsed()
+            .map(|time| time.as_secs() / 3600)
+    };
+    let began = hour()?;
+    match story().await {
+        Err(_) if hour()? != began => story().await,
+        told => told,
+    }
 }
 
 fn run(namespace: &Namespace, name: &str) -> Regarding {
@@ -92,7 +107,7 @@ async fn all(namespace: &Namespace, wanted: impl Fn(&[Event]) -> bool) -> Result
 /// Waits for the one Event of a namespace to be as wanted.
 async fn only(namespace: &Namespace, wanted: impl Fn(&Event) -> bool) -> Result<Event> {
     let mut events = all(namespace, |list| list.iter().any(&wanted)).await?;
-    anyhow::ensure!(events.len() == 1, "not one Event: {events:?}");
+    ensure!(events.len() == 1, "not one Event: {events:?}");
     events.pop().context("an Event")
 }
 
@@ -315,36 +330,36 @@ async fn a_deleted_event_is_stored_anew_with_its_count() -> Result<()> {
 
 #[tokio::test]
 async fn a_restarted_program_and_a_second_replica_add_to_the_same_event() -> Result<()> {
-    let namespace = support::namespace("events").await?;
-    for _ in 0..2 {
-        tell(&namespace.client, config(), async |emitter, _| {
-            say(emitter, run(&namespace, "a"), Reason::Failed, "It failed");
-            Ok(())
-        })
-        .await?;
-    }
-    assert_eq!(
-        stored(&namespace).await?,
-        [("a".to_owned(), 2)],
-        "after a restart"
-    );
-    let replica = |instance| {
-        let config = Config {
-            reporter: Reporter::new(reporter::CONTROLLER, instance),
-            ..config()
-        };
-        tell(&namespace.client, config, async |emitter, _| {
-            for _ in 0..20 {
+    within_the_hour(async || {
+        let namespace = support::namespace("events").await?;
+        for _ in 0..2 {
+            tell(&namespace.client, config(), async |emitter, _| {
                 say(emitter, run(&namespace, "a"), Reason::Failed, "It failed");
-            }
-            Ok(())
-        })
-    };
-    tokio::try_join!(replica("pod-1"), replica("pod-2"), replica("pod-3"))?;
-    assert_eq!(
-        stored(&namespace).await?,
-        [("a".to_owned(), 62)],
-        "after three replicas at a time"
-    );
-    Ok(())
+                Ok(())
+            })
+            .await?;
+        }
+        let found = stored(&namespace).await?;
+        ensure!(found == [("a".to_owned(), 2)], "after a restart: {found:?}");
+        let replica = |instance| {
+            let config = Config {
+                reporter: Reporter::new(reporter::CONTROLLER, instance),
+                ..config()
+            };
+            tell(&namespace.client, config, async |emitter, _| {
+                for _ in 0..20 {
+                    say(emitter, run(&namespace, "a"), Reason::Failed, "It failed");
+                }
+                Ok(())
+            })
+        };
+        tokio::try_join!(replica("pod-1"), replica("pod-2"), replica("pod-3"))?;
+        let found = stored(&namespace).await?;
+        ensure!(
+            found == [("a".to_owned(), 62)],
+            "with three replicas: {found:?}"
+        );
+        Ok(())
+    })
+    .await
 }

@@ -5,7 +5,7 @@
 mod reading;
 
 use agents::api::kind::Kind;
-use reading::{Source, entries, files, offences, sources};
+use reading::{Source, entries, files, functions, offences, sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -168,6 +168,36 @@ fn an_entry_point_only_enters() {
             .count();
         assert!(lines <= 30, "{main} has {lines} lines; 30 at most");
     }
+}
+
+/// One entry per setting or metric: longer than they are deep.
+const LISTS: &[(&str, &str)] = &[
+    ("src/controller/agent_run/settings.rs", "read_pod"),
+    ("webhook/src/args.rs", "read"),
+    ("webhook/src/metrics.rs", "register"),
+];
+
+#[test]
+fn files_and_functions_can_be_read_without_getting_lost() {
+    const FILE: usize = 400;
+    const FUNCTION: usize = 60;
+    let folders = ["src", "webhook/src", "sidecar/src"];
+    let (mut measured, mut too_long) = (0, Vec::new());
+    for (file, text) in folders.into_iter().flat_map(sources) {
+        let lines = text.lines().count();
+        if lines > FILE {
+            too_long.push(format!("{file} has {lines} lines before its tests"));
+        }
+        for (function, lines) in functions(&text) {
+            measured += 1;
+            let is_list = LISTS.contains(&(&*file, &*function));
+            if lines > FUNCTION && !is_list {
+                too_long.push(format!("{function} in {file} has {lines} lines"));
+            }
+        }
+    }
+    assert!(measured > 1_000, "found only {measured} functions");
+    assert_eq!(too_long, Vec::<String>::new());
 }
 
 #[test]

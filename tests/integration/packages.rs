@@ -147,24 +147,84 @@ fn every_package_is_checked_alone_and_tested() {
     assert_eq!(tested.len(), ours.len(), "{tested:?}");
 }
 
+/// The crates of others that a build consists of, each with the features that it has there.
+fn crates(selection: &[&str]) -> BTreeSet<String> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let output = cargo::command()
+        .args(["tree", "--locked", "--offline", "--prefix=none"])
+        .args(["--format={p} {f}", "--target", &target])
+        .args(selection)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo tree: {said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines = lines.lines().map(|line| line.trim_end_matches(" (*)"));
+    // What is ours is shown with its folder.
+    let others = lines.filter(|line| !line.is_empty() && !line.contains(" (/"));
+    others.map(str::to_owned).collect()
+}
+
+/// A crate with other features is another crate to compile, with all that is built on it: one feature more of what derive
+/// macros are made of, and nearly everything is compiled twice in a run of `make test`.
 #[test]
-fn the_images_are_made_of_programs_that_there_are() {
-    let metadata = metadata();
-    let packages = metadata["packages"].as_array().unwrap().iter();
-    let targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
-    let programs: BTreeSet<_> = targets
-        .filter(|target| target["kind"][0] == "bin")
-        .filter_map(|target| target["name"].as_str())
-        .collect();
+fn a_package_alone_is_made_of_the_same_crates_as_all_together() {
+    let together = crates(&["--workspace", "--edges=normal,build,dev"]);
+    assert!(together.len() > 100, "found only {}", together.len());
+    let mut alone = vec![(
+        "the lab",
+        crates(&["--package=agents-tests", "--edges=normal,build"]),
+    )];
+    let packages = ours(&metadata());
+    for name in packages.keys() {
+        let package = format!("--package={name}");
+        alone.push((name, crates(&[&package, "--edges=normal,build,dev"])));
+    }
+    for (name, crates) in alone {
+        let others: Vec<_> = crates.difference(&together).collect();
+        assert!(others.is_empty(), "{name} has other features of {others:?}");
+    }
+}
+
+/// The programs that there are, each with its package.
+fn programs(metadata: &Value) -> BTreeSet<(String, String)> {
+    let mut programs = BTreeSet::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let targets = package["targets"].as_array().into_iter().flatten();
+        let binaries = targets.filter(|target| target["kind"][0] == "bin");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        programs.extend(binaries.map(|target| (text(&package["name"]), text(&target["name"]))));
+    }
+    programs
+}
+
+/// The one package and the one program that a build names.
+fn built_alone(flags: &str) -> (String, String) {
+    let words: Vec<_> = flags.split_whitespace().collect();
+    let named = |flag: &str| -> Vec<_> {
+        let pairs = words.windows(2).filter(|pair| pair[0] == flag);
+        pairs.map(|pair| pair[1].to_owned()).collect()
+    };
+    match (named("--package").as_slice(), named("--bin").as_slice()) {
+        ([package], [program]) => (package.clone(), program.clone()),
+        (packages, programs) => panic!("not one alone: {packages:?} {programs:?}"),
+    }
+}
+
+/// Built alone, a program has only the features that it asks for itself.
+#[test]
+fn the_images_are_made_of_programs_that_there_are_each_built_alone() {
+    let programs = programs(&metadata());
     let dockerfile = fs::read_to_string(repository().join("Dockerfile")).unwrap();
-    let lines = || dockerfile.lines();
-    let built = lines().flat_map(|line| line.split("--bin ").skip(1));
-    let built: BTreeSet<_> = built.filter_map(|rest| rest.split(' ').next()).collect();
-    let copied =
-        lines().filter_map(|line| line.strip_prefix("COPY --from=build /src/target/release/"));
-    let copied: BTreeSet<_> = copied.filter_map(|rest| rest.split(' ').next()).collect();
-    assert_eq!(built, copied);
-    assert!(!built.is_empty() && built.is_subset(&programs), "{built:?}");
+    let after = |text| dockerfile.split(text).skip(1);
+    let built = after("cargo build ").map(|rest| built_alone(rest.lines().next().unwrap()));
+    let built: BTreeSet<_> = built.collect();
+    assert!(built.is_subset(&programs), "{built:?}");
+    let built: BTreeSet<_> = built.iter().map(|(_, program)| program.as_str()).collect();
+    let copied = after("COPY --from=build /src/target/release/");
+    let copied = copied.filter_map(|rest| rest.split(' ').next());
+    assert_eq!(built, copied.collect());
+    assert_eq!(built.len(), 3);
 }
 
 #[test]

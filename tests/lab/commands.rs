@@ -40,6 +40,9 @@ pub(crate) async fn run(command: Command) -> Result<()> {
     match command {
         Command::Up(up) if up.detach && !lab::use_existing_cluster() => detach(&up).await,
         Command::Up(up) => start(up).await,
+        Command::Tour { .. } if lab::use_existing_cluster() => bail!(
+            "the tour changes more of a cluster than one namespace, so it starts a lab of its own: unset LAB_USE_EXISTING_CLUSTER"
+        ),
         Command::Tour { name, tier } => tour::tour(&name, tier.into()).await,
         Command::Down { lab, all } => stop(lab, all).await,
         Command::Status { json } => status(json),
@@ -105,6 +108,12 @@ async fn stop(lab: Named, all: bool) -> Result<()> {
 
 async fn build_tools(wanted: &[String]) -> Result<()> {
     let report = Report::start();
+    if wanted.is_empty() && lab::use_existing_cluster() {
+        let kubectl = build::kubectl_of_person().await?;
+        report.line("nothing else is built: LAB_USE_EXISTING_CLUSTER=1");
+        println!("kubectl {}", kubectl.display());
+        return Ok(());
+    }
     let names = if wanted.is_empty() {
         tools::of_tier(node::usable_tier(report).await?)
     } else {

@@ -83,17 +83,21 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
         }
     };
     let (_, own) = tokio::try_join!(build::programs(&parts, report), own)?;
-    let clock = Report::start();
     let lab = Lab::start(name, tier).await?;
-    crds::install(&lab).await?;
-    report.line("the 19 kinds are installed");
     let has_node = lab.record().is_some_and(|record| record.node.is_some());
+    let kinds = async {
+        crds::install(&lab).await?;
+        report.line("the 19 kinds are installed");
+        Ok(())
+    };
     let Programs {
         up: programs,
         webhook,
     } = if has_node {
-        pods::start(&lab, &own).await?
+        tokio::try_join!(kinds, pods::import(&lab, &own))?;
+        pods::start(&lab).await?
     } else {
+        kinds.await?;
         processes::start(&lab, &own).await?
     };
     report.line(format!("{} programs are ready", programs.len()));
@@ -103,7 +107,7 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
     apply_examples(&lab).await?;
     report.line(format!(
         "the examples are applied; lab and programs were ready after {}",
-        spoken(clock.elapsed())
+        spoken(report.elapsed())
     ));
     let runs = match has_node {
         true => Some(runs::finish(&lab).await?),
@@ -122,7 +126,7 @@ async fn possible(wanted: Tier, report: Report) -> Result<Tier> {
     if wanted == Tier::ControlPlane {
         return Ok(wanted);
     }
-    if let Some(reason) = image::static_obstacle().await? {
+    if let Some(reason) = image::static_obstacle() {
         report.line(format!(
             "{reason}; tier 1 is started, with our programs as processes"
         ));

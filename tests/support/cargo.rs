@@ -21,5 +21,6 @@ pub fn command() -> Command {
 /// Where cargo puts what it builds.
 pub fn target_folder() -> PathBuf {
     let set = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
-    set.map_or_else(|| repository().join("target"), PathBuf::from)
+    // Cargo itself reads a relative path from the folder in which it was started: for the Makefile, the repository.
+    repository().join(set.unwrap_or_else(|| "target".into()))
 }

@@ -5,7 +5,7 @@
 mod archive;
 mod programs;
 
-pub use programs::{OwnPrograms, build_local, build_static, static_obstacle};
+pub use programs::{OwnPrograms, build_local, build_static, lacks_library, static_obstacle};
 
 use anyhow::{Context, Result};
 use std::{

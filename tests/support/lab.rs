@@ -220,6 +220,17 @@ pub async fn own(test: &str) -> Result<Option<&'static Lab>> {
     Ok(Some(lab))
 }
 
+/// Whether a test may start labs of its own; where an existing cluster is to be used it may not, is noted as left out and
+/// shall return. Call it through [`crate::starts_labs!`], which knows the test's name.
+pub fn may_start(test: &str) -> Result<bool> {
+    const REASON: &str =
+        "it starts labs of its own, which nothing does where an existing cluster is to be used";
+    if use_existing_cluster() {
+        left_out::note(&left_out::test_name(test), REASON)?;
+    }
+    Ok(!use_existing_cluster())
+}
+
 /// A lab with a node, or the reason why there is none.
 async fn start_node() -> Result<Result<Lab, String>> {
     if use_existing_cluster() {
@@ -297,6 +308,17 @@ macro_rules! own_lab {
         match $crate::lab::own(::std::any::type_name_of_val(&here)).await? {
             Some(lab) => lab,
             None => return Ok(()),
+        }
+    }};
+}
+
+/// The calling test starts labs of its own; it returns, noted as left out, where an existing cluster is to be used.
+#[macro_export]
+macro_rules! starts_labs {
+    () => {{
+        fn here() {}
+        if !$crate::lab::may_start(::std::any::type_name_of_val(&here))? {
+            return Ok(());
         }
     }};
 }

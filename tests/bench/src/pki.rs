@@ -1,9 +1,8 @@
-//! A throw-away authority and a certificate of it.
+//! A throw-away certificate in files.
 
 use anyhow::Result;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
-    ClientConfig, RootCertStore, ServerConfig,
+    ClientConfig, ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use std::{
@@ -11,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use support::pki::Authority;
 use tempfile::TempDir;
 
 /// Name in the certificate.
@@ -19,26 +19,20 @@ pub const SERVER: &str = "localhost";
 /// A certificate in files, and those who trust it.
 pub struct Identity {
     folder: TempDir,
-    roots: RootCertStore,
+    authority: Authority,
 }
 
 impl Identity {
     /// A new authority, and a certificate for [`SERVER`].
     pub fn make() -> Result<Self> {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        let key = KeyPair::generate()?;
-        let params = CertificateParams::new([SERVER.to_owned()])?;
-        let certificate = params.signed_by(&key, &issuer)?;
-        let mut roots = RootCertStore::empty();
-        roots.add(issuer.der().clone())?;
+        let authority = Authority::make()?;
+        let pair = authority.issue(&[SERVER])?;
         let identity = Self {
             folder: TempDir::new()?,
-            roots,
+            authority,
         };
-        fs::write(identity.certificate_file(), certificate.pem())?;
-        fs::write(identity.key_file(), key.serialize_pem())?;
+        fs::write(identity.certificate_file(), pair.certificate_pem)?;
+        fs::write(identity.key_file(), pair.key_pem)?;
         Ok(identity)
     }
 
@@ -59,12 +53,7 @@ impl Identity {
 
     /// What a client needs to trust it.
     pub fn client(&self) -> Result<Arc<ClientConfig>> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(self.roots.clone())
-            .with_no_client_auth();
-        Ok(Arc::new(config))
+        Ok(Arc::new(self.authority.client(None)?))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tests that need the machine for themselves: they run after all others, one at a time.
 
+mod yields;
+
 use std::time::{Duration, Instant};
 
 use anyhow::Result;

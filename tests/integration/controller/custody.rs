@@ -25,6 +25,7 @@ fn finding(class: &str, certainty: &str, recovered: &str) -> Option<(String, Str
 
 #[tokio::test]
 async fn an_outcome_is_recorded_after_a_restart_although_a_ttl_of_0_was_injected() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     let controller = scene.controller().await?;
     scene.run("ttl", json!({})).await?;
@@ -49,6 +50,7 @@ async fn an_outcome_is_recorded_after_a_restart_although_a_ttl_of_0_was_injected
 
 #[tokio::test]
 async fn a_job_that_is_deleted_while_it_runs_is_told_and_its_pod_still_counts() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     let _controller = scene.controller().await?;
     let run = scene.run("cut", json!({})).await?;
@@ -88,6 +90,7 @@ async fn a_job_that_is_deleted_while_it_runs_is_told_and_its_pod_still_counts() 
 
 #[tokio::test]
 async fn a_job_that_is_stripped_and_deleted_is_lost_once_and_never_made_again() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[("AGENTS_CONTROLLER_SWEEP_SECONDS", "1")]).await?;
     let _controller = scene.controller().await?;
     scene.run("lost", json!({})).await?;
@@ -117,6 +120,7 @@ async fn a_job_that_is_stripped_and_deleted_is_lost_once_and_never_made_again() 
 
 #[tokio::test]
 async fn a_job_that_is_replaced_is_noticed_by_its_uid() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     let controller = scene.controller().await?;
     scene.run("swap", json!({})).await?;
@@ -149,6 +153,7 @@ async fn a_job_that_is_replaced_is_noticed_by_its_uid() -> Result<()> {
 
 #[tokio::test]
 async fn a_job_that_was_made_before_a_crash_is_taken_over_and_not_made_twice() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     let controller = scene.controller().await?;
     scene.run("pattern", json!({})).await?;
@@ -193,6 +198,7 @@ fn made_for(pattern: &Job, run: &str, uid: &str) -> Result<Job> {
 
 #[tokio::test]
 async fn a_job_whose_run_is_gone_is_let_go() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     let controller = scene.controller().await?;
     scene.run("stray", json!({})).await?;

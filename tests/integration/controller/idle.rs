@@ -9,6 +9,7 @@ use super::scene::Scene;
 
 #[tokio::test]
 async fn settled_runs_are_looked_at_a_hundred_times_without_a_write() -> Result<()> {
+    support::kinds!();
     let (scene, mut looks) = Scene::watched().await?;
     scene.make_agent().await?;
     let _controller = scene.controller().await?;

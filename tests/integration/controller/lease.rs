@@ -1,15 +1,14 @@
 //! One works, the other waits and takes over.
 
-use std::time::{Duration, Instant};
+mod alone;
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use support::{gateway::Gateway, lab, wait};
+use support::{gateway::Gateway, lab};
 
-use super::scene::{DEADLINE, Scene};
-use crate::kit::client;
+use super::scene::Scene;
 
 pub(super) const LEASE: &str = "jangar-controller-leader";
 
@@ -30,38 +29,17 @@ pub(super) const BRIEF: [(&str, &str); 3] = [
     ("JANGAR_LEADER_ELECTION_RETRY_PERIOD_SECONDS", "1"),
 ];
 
-#[tokio::test]
-async fn a_standby_is_ready_and_takes_over_at_once_when_the_holder_ends_in_order() -> Result<()> {
-    let scene = Scene::with_agent(&[]).await?;
-    let mut first = scene.controller().await?;
-    first.line("leading", leading).await;
-    let mut second = scene.controller().await?;
-    let admin = second.address("admin").await;
-    wait::retry("a standby that is ready", DEADLINE, || async {
-        let answer = client::get(admin, "/readyz").await;
-        anyhow::ensure!(answer.status == 200, "{}", answer.body);
-        Ok(())
-    })
-    .await?;
-    let before = wait::until(&scene.here.api::<Lease>(), LEASE, DEADLINE, |_| true).await?;
-    let held = holder(&before).to_owned();
-    let asked = Instant::now();
-    first.signal(Signal::SIGTERM);
-    let ended = first.end().await;
-    assert_eq!(ended.code, Some(0), "{}", ended.log.join("\n"));
-    second.line("leading", leading).await;
-    let took = asked.elapsed();
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    scene.run("after", json!({})).await?;
-    scene.until_phase("after", "Running").await?;
-    let after = scene.here.api::<Lease>().get(LEASE).await?;
-    assert!(holder(&after) != held && !holder(&after).is_empty());
-    Ok(())
-}
+/// One that is over soon, but not so soon that a busy machine takes it from a holder that is well.
+const ROOMY: [(&str, &str); 3] = [
+    ("JANGAR_LEADER_ELECTION_LEASE_DURATION_SECONDS", "12"),
+    ("JANGAR_LEADER_ELECTION_RENEW_DEADLINE_SECONDS", "10"),
+    ("JANGAR_LEADER_ELECTION_RETRY_PERIOD_SECONDS", "1"),
+];
 
 #[tokio::test]
 async fn a_killed_holder_is_followed_within_the_lease_time() -> Result<()> {
-    let scene = Scene::with_agent(&BRIEF).await?;
+    support::kinds!();
+    let scene = Scene::with_agent(&ROOMY).await?;
     let mut first = scene.controller().await?;
     first.line("leading", leading).await;
     let mut second = scene.controller().await?;
@@ -78,7 +56,8 @@ async fn a_killed_holder_is_followed_within_the_lease_time() -> Result<()> {
 
 #[tokio::test]
 async fn a_holder_that_was_away_too_long_ends_and_writes_nothing() -> Result<()> {
-    let scene = Scene::with_agent(&BRIEF).await?;
+    support::kinds!();
+    let scene = Scene::with_agent(&ROOMY).await?;
     let mut first = scene.controller().await?;
     first.line("leading", leading).await;
     first.signal(Signal::SIGSTOP);
@@ -96,7 +75,7 @@ async fn a_holder_that_was_away_too_long_ends_and_writes_nothing() -> Result<()>
 #[tokio::test]
 async fn a_holder_that_cannot_renew_writes_nothing_when_another_begins() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&BRIEF).await?;
+    let scene = Scene::with_agent(&ROOMY).await?;
     let way = Gateway::open(lab::shared().await?.kubeconfig(), None).await?;
     let mut first = scene.controller_by(way.kubeconfig())?;
     first.line("leading", leading).await;
@@ -115,7 +94,7 @@ async fn a_holder_that_cannot_renew_writes_nothing_when_another_begins() -> Resu
         ended
             .log
             .join("\n")
-            .contains("lease could not be renewed within 3s")
+            .contains("lease could not be renewed within 10s")
     );
     scene.until_phase("held", "Succeeded").await?;
     scene.until_free("held").await?;

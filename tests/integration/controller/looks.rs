@@ -3,8 +3,9 @@
 use agents::api::contract::metric;
 use anyhow::Result;
 use support::otlp::Receiver;
+use tokio::time::timeout;
 
-use super::scene::Scene;
+use super::scene::{DEADLINE, Scene};
 
 /// Receives the metrics of the controllers of one scene.
 pub(super) struct Looks(Receiver);
@@ -27,7 +28,14 @@ impl Looks {
     /// Waits until each of so many objects was looked at about a hundred times more.
     pub(super) async fn hundred_looks(&mut self, objects: u32) {
         let start = self.reconciles().await;
-        while self.reconciles().await < start + f64::from(100 * objects) {}
+        let (wanted, mut seen) = (start + f64::from(100 * objects), start);
+        let looking = async {
+            while seen < wanted {
+                seen = self.reconciles().await;
+            }
+        };
+        let in_time = timeout(DEADLINE, looking).await.is_ok();
+        assert!(in_time, "{seen} reconciles instead of {wanted}");
     }
 
     /// Reconciles of all kinds so far, as the next export says.

@@ -9,6 +9,7 @@ use crate::kit::process::{Process, product};
 
 #[tokio::test]
 async fn a_run_that_breaks_rules_fails_with_all_of_them() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let _controller = scene.controller().await?;
     let run = scene
@@ -32,6 +33,7 @@ async fn a_run_that_breaks_rules_fails_with_all_of_them() -> Result<()> {
 
 #[tokio::test]
 async fn a_job_that_the_api_server_refuses_fails_the_run_with_its_words() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let _controller = scene.controller().await?;
     let config = json!({"type": "job", "config": {"nodeSelector": {"not a key!": "x"}}});
@@ -55,6 +57,7 @@ async fn a_job_that_the_api_server_refuses_fails_the_run_with_its_words() -> Res
 
 #[tokio::test]
 async fn a_controller_without_rights_ends_with_all_that_it_lacks() -> Result<()> {
+    support::kinds!();
     let scene = Scene::new(&[]).await?;
     let lab = lab::shared().await?;
     let kubeconfig = std::fs::read_to_string(lab.kubeconfig())?;

@@ -14,6 +14,7 @@ use super::scene::{DEADLINE, Scene, condition, holds};
 
 #[tokio::test]
 async fn a_run_succeeds_and_everything_that_it_held_is_let_go() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let _controller = scene.controller().await?;
     scene
@@ -79,6 +80,7 @@ async fn a_run_succeeds_and_everything_that_it_held_is_let_go() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_whose_pod_fails_says_how() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[("AGENTS_RUNNER_FAILED_JOB_TTL_SECONDS", "3600")]).await?;
     let _controller = scene.controller().await?;
     let run = scene.run("bad", json!({})).await?;
@@ -106,6 +108,7 @@ async fn a_run_whose_pod_fails_says_how() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_and_its_job_go_when_their_time_is_over() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let _controller = scene.controller().await?;
     scene

@@ -12,6 +12,7 @@ use super::scene::{DEADLINE, Scene, condition, holds};
 
 #[tokio::test]
 async fn a_cancelled_run_keeps_its_record_and_stops_its_job_and_pod() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let _controller = scene.controller().await?;
     let run = scene.run("stop", json!({})).await?;
@@ -49,6 +50,7 @@ async fn a_cancelled_run_keeps_its_record_and_stops_its_job_and_pod() -> Result<
 
 #[tokio::test]
 async fn a_deleted_run_takes_its_job_and_pod_with_it() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let _controller = scene.controller().await?;
     scene.run("gone", json!({})).await?;
@@ -64,6 +66,7 @@ async fn a_deleted_run_takes_its_job_and_pod_with_it() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_that_was_cancelled_before_it_began_makes_nothing() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     scene.run("never", json!({"cancel": true})).await?;
     let _controller = scene.controller().await?;

@@ -9,6 +9,7 @@ use super::scene::{Scene, condition, holds};
 
 #[tokio::test]
 async fn a_run_that_comes_before_its_agent_waits_for_it() -> Result<()> {
+    support::kinds!();
     let scene = Scene::new(&[]).await?;
     let _controller = scene.controller().await?;
     let run = scene
@@ -43,6 +44,7 @@ async fn a_run_that_comes_before_its_agent_waits_for_it() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_whose_agent_never_comes_fails_when_the_grace_is_over() -> Result<()> {
+    support::kinds!();
     let scene = Scene::new(&[("AGENTS_REFERENCE_GRACE_SECONDS", "2s")]).await?;
     let _controller = scene.controller().await?;
     scene.run("alone", json!({})).await?;

@@ -9,11 +9,12 @@ use std::{
 };
 
 use agents::kit::tls::{ClientMode, Files, Options};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{
-    ClientConfig, RootCertStore,
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName},
+    ClientConfig,
+    pki_types::{CertificateDer, ServerName},
 };
+use support::pki;
+pub(crate) use support::pki::Pair;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
@@ -21,26 +22,11 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 const SERVER: &str = "webhook.test";
 
 /// Issues certificates.
-pub(crate) struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-}
-
-/// A certificate and its key.
-#[derive(Clone)]
-pub(crate) struct Pair {
-    pub(crate) certificate: CertificateDer<'static>,
-    pub(crate) certificate_pem: String,
-    pub(crate) key_pem: String,
-}
+pub(crate) struct Authority(pki::Authority);
 
 impl Authority {
     pub(crate) fn new() -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Self {
-            issuer: CertifiedIssuer::self_signed(params, key).expect("an authority"),
-        }
+        Self(pki::Authority::make().expect("an authority"))
     }
 
     pub(crate) fn issue(&self) -> Pair {
@@ -48,40 +34,16 @@ impl Authority {
     }
 
     pub(crate) fn issue_for(&self, names: &[&str]) -> Pair {
-        let key = KeyPair::generate().expect("a key");
-        let params =
-            CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>())
-                .expect("parameters");
-        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        Pair {
-            certificate: certificate.der().clone(),
-            certificate_pem: certificate.pem(),
-            key_pem: key.serialize_pem(),
-        }
+        self.0.issue(names).expect("a certificate")
     }
 
     pub(crate) fn pem(&self) -> String {
-        self.issuer.pem()
+        self.0.pem()
     }
 
     /// A client that trusts this authority, and has a certificate of its own if one is given.
     pub(crate) fn client(&self, own: Option<Pair>) -> Client {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.issuer.der().clone()).expect("an authority");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_root_certificates(roots);
-        let config = match own {
-            None => builder.with_no_client_auth(),
-            Some(pair) => {
-                use rustls::pki_types::pem::PemObject;
-                let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).expect("a key");
-                let certificate = builder.with_client_auth_cert(vec![pair.certificate], key);
-                certificate.expect("a client certificate")
-            }
-        };
+        let config = self.0.client(own).expect("a client");
         Client {
             config: Arc::new(config),
         }

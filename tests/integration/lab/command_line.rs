@@ -22,6 +22,7 @@ async fn lab(words: &[&str]) -> Result<Said> {
 
 #[tokio::test]
 async fn a_lab_in_the_background_is_shown_used_and_stopped_by_name() -> Result<()> {
+    support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
     let name = &own_name("command-line")?.to_string();
     let up = lab(&["up", "--detach", "--tier", "1", "--name", name]).await?;
@@ -74,6 +75,7 @@ async fn a_lab_in_the_background_is_shown_used_and_stopped_by_name() -> Result<(
 
 #[tokio::test]
 async fn a_command_runs_in_a_fresh_lab_which_stops_when_it_fails() -> Result<()> {
+    support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
     let name = &own_name("command")?.to_string();
     let script =

@@ -2,9 +2,10 @@
 
 use super::life::{ONE_AT_A_TIME, SMALL_TEST};
 use anyhow::{Context, Result, ensure};
-use std::{collections::BTreeSet, env, fs, process::Stdio, time::Duration};
+use std::{collections::BTreeSet, env, fs, path::Path, process::Stdio, time::Duration};
 use support::{
     crds,
+    kubectl::Said,
     lab::{Lab, own_name, state::Tier},
     wait,
 };
@@ -18,48 +19,71 @@ const GONE: Duration = Duration::from_secs(30);
 const ALL_SORTS: &[&str] = &[
     SMALL_TEST,
     "api_server::",
+    "controller::",
+    "documents::",
+    "lab::",
     "registration::",
-    "documents::metrics::",
-    "webhook::guard::",
-    "webhook::hostile::",
-    "webhook::lookup::",
-    "webhook::quiet::",
+    "webhook::",
 ];
 
-/// Runs tests of this program in a process that is told to use the cluster; returns the names of those left out. Nothing
-/// may be built for it: `kubectl` is found in the PATH.
-async fn guest(cluster: &Lab, tests: &[&str]) -> Result<BTreeSet<String>> {
-    let (cache, target) = (TempDir::new()?, TempDir::new()?);
-    let kubectl = cluster.kubectl_program().parent().context("a folder")?;
-    let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths(
-        [kubectl.to_owned()]
-            .into_iter()
-            .chain(env::split_paths(&path)),
-    )?;
-    let run = Command::new(env::current_exe()?)
-        .args(tests)
-        .arg("--nocapture")
-        .env_remove("LAB_REUSE")
-        .env_remove("KUBEBUILDER_ASSETS")
-        .env("LAB_USE_EXISTING_CLUSTER", "1")
-        .env("KUBECONFIG", cluster.kubeconfig())
-        .env("LAB_CACHE", cache.path())
-        .env("CARGO_TARGET_DIR", target.path()) // what is left out there is not left out here
-        .env("PATH", path)
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = timeout(DEADLINE, run).await??;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let told = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "{told}{said}");
-    ensure!(!said.contains("usable after"), "a lab was started: {said}");
-    let built = fs::read_dir(cache.path())?.count();
-    ensure!(built == 0, "{built} things were built: {said}");
-    let noted = fs::read_to_string(target.path().join("left-out-tests.txt")).unwrap_or_default();
-    let names = noted.lines().filter_map(|line| line.split_once('\t'));
-    Ok(names.map(|(name, _)| name.to_owned()).collect())
+/// What is told to use the cluster, with folders of its own.
+struct Guest<'a> {
+    cluster: &'a Lab,
+    cache: TempDir,
+    /// What is left out there is not left out here.
+    target: TempDir,
+}
+
+impl<'a> Guest<'a> {
+    fn of(cluster: &'a Lab) -> Result<Self> {
+        Ok(Self {
+            cluster,
+            cache: TempDir::new()?,
+            target: TempDir::new()?,
+        })
+    }
+
+    /// Runs a program. Nothing may be built for it: `kubectl` is found in the PATH.
+    async fn run(&self, program: &Path, words: &[&str]) -> Result<Said> {
+        let kubectl = self.cluster.kubectl_program().parent();
+        let path = env::var_os("PATH").unwrap_or_default();
+        let kubectl = kubectl.context("a folder")?.to_owned();
+        let path = env::join_paths([kubectl].into_iter().chain(env::split_paths(&path)))?;
+        let run = Command::new(program)
+            .args(words)
+            .env_remove("LAB_REUSE")
+            .env_remove("KUBEBUILDER_ASSETS")
+            .env("LAB_USE_EXISTING_CLUSTER", "1")
+            .env("KUBECONFIG", self.cluster.kubeconfig())
+            .env("LAB_CACHE", self.cache.path())
+            .env("CARGO_TARGET_DIR", self.target.path())
+            .env("PATH", path)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let said = Said::of(timeout(DEADLINE, run).await??)?;
+        let built = fs::read_dir(self.cache.path())?.count();
+        ensure!(built == 0, "{built} things were built: {}", said.stderr);
+        Ok(said)
+    }
+
+    async fn lab(&self, words: &[&str]) -> Result<Said> {
+        self.run(Path::new(env!("CARGO_BIN_EXE_lab")), words).await
+    }
+
+    /// Runs tests of this program; returns the names of those left out, which must all be agreed.
+    async fn tests(&self, filters: &[&str]) -> Result<BTreeSet<String>> {
+        let words = [filters, &["--nocapture"]].concat();
+        let said = self.run(&env::current_exe()?, &words).await?;
+        let Said { stdout, stderr, .. } = &said;
+        ensure!(said.code == Some(0), "{stdout}{stderr}");
+        ensure!(!stderr.contains("usable after"), "a lab began: {stderr}");
+        self.lab(&["left-out"]).await?.ok()?;
+        let noted = self.target.path().join("left-out-tests.txt");
+        let noted = fs::read_to_string(noted).unwrap_or_default();
+        let names = noted.lines().filter_map(|line| line.split_once('\t'));
+        Ok(names.map(|(name, _)| name.to_owned()).collect())
+    }
 }
 
 /// What concerns the whole cluster, and how often each was changed. Kubernetes makes namespaces of its own as it starts.
@@ -88,16 +112,19 @@ async fn as_it_was(cluster: &Lab, before: &BTreeSet<String>) -> Result<()> {
 
 #[tokio::test]
 async fn an_existing_cluster_is_used_and_left_as_it_was() -> Result<()> {
+    support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
     let cluster = Lab::start(&own_name("existing")?, Tier::ControlPlane).await?;
     let bare = whole(&cluster).await?;
-    let left_out = guest(&cluster, ALL_SORTS).await?;
+    let left_out = Guest::of(&cluster)?.tests(ALL_SORTS).await?;
     as_it_was(&cluster, &bare).await?;
     for test in [
         "api_server::install::the_crds_install_without_a_warning_and_are_established",
         "api_server::refusals::every_wrong_object_is_refused_with_a_message_that_names_the_field",
         "registration::a_registration_of_its_own_rung_is_found_to_be_as_it_should",
         "webhook::guard::a_job_goes_with_its_run",
+        "controller::runs::a_run_succeeds_and_everything_that_it_held_is_let_go",
+        "lab::life::a_killed_lab_is_cleared_by_down",
     ] {
         assert!(left_out.contains(test), "{test} is not in {left_out:?}");
     }
@@ -109,14 +136,27 @@ async fn an_existing_cluster_is_used_and_left_as_it_was() -> Result<()> {
         with_kinds.len(),
         bare.len() + agents::api::kind::Kind::ALL.len()
     );
-    let left_out = guest(
-        &cluster,
-        &["api_server::refusals::", "api_server::install::"],
-    )
-    .await?;
+    let some = ["api_server::refusals::", "api_server::install::"];
+    let left_out = Guest::of(&cluster)?.tests(&some).await?;
     as_it_was(&cluster, &with_kinds).await?;
     let cluster_wide =
         "api_server::install::the_crds_install_without_a_warning_and_are_established";
     assert_eq!(left_out, [cluster_wide.to_owned()].into());
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_an_existing_cluster_is_to_be_used_nothing_is_built_and_no_tour_starts() -> Result<()>
+{
+    support::starts_labs!();
+    let cluster = support::lab::shared().await?;
+    let guest = Guest::of(cluster)?;
+    let built = guest.lab(&["build"]).await?.ok()?;
+    let kubectl = cluster.kubectl_program().display();
+    assert_eq!(built, format!("kubectl {kubectl}\n"));
+    let refused = guest.lab(&["tour"]).await?;
+    let words = "lab: the tour changes more of a cluster than one namespace, so it starts a lab of its own: unset \
+                 LAB_USE_EXISTING_CLUSTER\n";
+    assert_eq!((refused.code, &*refused.stderr), (Some(1), words));
     Ok(())
 }

@@ -40,6 +40,7 @@ pub(super) fn suspect(
 
 #[tokio::test]
 async fn two_labs_side_by_side_do_not_see_each_other() -> Result<()> {
+    support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
     let shared = support::lab::shared().await?;
     let other = Lab::start(&own_name("other")?, Tier::ControlPlane).await?;
@@ -56,6 +57,7 @@ async fn two_labs_side_by_side_do_not_see_each_other() -> Result<()> {
 
 #[tokio::test]
 async fn a_killed_control_plane_leaves_nothing_that_a_new_start_does_not_remove() -> Result<()> {
+    support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
     survives_kill(&own_name("killed")?, Tier::ControlPlane).await
 }
@@ -95,6 +97,7 @@ pub(super) async fn survives_kill(name: &LabName, tier: Tier) -> Result<()> {
 
 #[tokio::test]
 async fn a_killed_lab_is_cleared_by_down() -> Result<()> {
+    support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
     let name = own_name("down")?;
     let before = interfaces()?;
@@ -130,6 +133,7 @@ pub(super) const SMALL_TEST: &str =
 
 #[tokio::test]
 async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
+    support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
     let before = interfaces()?;
     let mut child = this_program(SMALL_TEST)?.env_remove("LAB_REUSE").spawn()?;
@@ -137,7 +141,9 @@ async fn a_killed_test_program_takes_its_lab_with_it() -> Result<()> {
     let home = Home::from_env()?;
     let record = wait::retry("its lab has started processes", GONE, || async {
         let record = home.record(&name)?.context("there is no record yet")?;
-        anyhow::ensure!(record.phase == Phase::Starting, "it is {:?}", record.phase);
+        // On a busy machine nobody may look while it starts.
+        let begun = matches!(record.phase, Phase::Starting | Phase::Ready);
+        anyhow::ensure!(begun, "it is {:?}", record.phase);
         Ok(record)
     })
     .await?;

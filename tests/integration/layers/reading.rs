@@ -110,6 +110,46 @@ pub(super) fn entries(list: &str) -> Vec<String> {
     entries
 }
 
+/// The functions of a text that have a body, with their lines; reads what `cargo fmt` writes.
+pub(super) fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<_> = text.lines().map(str::trim_end).collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let Some(name) = function_name(line) else {
+            continue;
+        };
+        let margin = &line[..line.len() - line.trim_start().len()];
+        let at_margin =
+            |line: &&str| line.starts_with(margin) && !line[margin.len()..].starts_with(' ');
+        let ends = |line: &&str| at_margin(line) && (line.ends_with('}') || line.ends_with(';'));
+        let end = lines[start..].iter().position(ends);
+        if let Some(end) = end.filter(|end| lines[start + end].ends_with('}')) {
+            found.push((name, end + 1));
+        }
+    }
+    found
+}
+
+/// The name of the function whose head begins in this line.
+fn function_name(line: &str) -> Option<String> {
+    let (before, after) = line.split_once("fn ")?;
+    let word = |word: &str| word.starts_with("pub") || ["const", "async"].contains(&word);
+    let head = before.split_whitespace().all(word) && !before.trim_start().starts_with('(');
+    let name = after
+        .chars()
+        .take_while(|letter| letter.is_alphanumeric() || *letter == '_');
+    let name: String = name.collect();
+    (head && !name.is_empty()).then_some(name)
+}
+
+#[test]
+fn functions_are_measured_from_their_head_to_their_end() {
+    let text = "pub(super) async fn a(\n    b: u8,\n) -> u8\nwhere\n    u8: Copy,\n{\n    if b {\n    }\n}\n\ntrait T {\n    fn d(\n        \
+                &self,\n    );\n    fn e(&self) {}\n    const fn f() {\n        let g = [\n            1,\n        ];\n    }\n}\n";
+    let expected = [("a", 9), ("e", 1), ("f", 5)].map(|(name, lines)| (name.to_owned(), lines));
+    assert_eq!(functions(text), expected);
+}
+
 #[test]
 fn code_behind_a_declared_test_module_is_product_code() {
     let text = "#[cfg(test)]\nmod tests;\nmod a; // std::fs\n\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";

@@ -3,6 +3,7 @@
 use super::{Held, Programs, Up, admission::Webhook};
 use agents::api::{contract::port, registration::Reach};
 use anyhow::{Context, Result};
+use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::{Api, api::PostParams};
 use std::{collections::BTreeMap, fs, net::SocketAddr, time::Duration};
@@ -27,11 +28,15 @@ const PROGRAMS: [(&str, &str, u16); 3] = [
     ("agents-webhook", "agents-webhook", port::WEBHOOK_ADMIN),
 ];
 
-/// Brings the images in, starts the pods and waits until all are ready.
-pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
-    for image in own.product_images()? {
-        lab.import(&image).await?;
-    }
+/// Brings the images in.
+pub(super) async fn import(lab: &Lab, own: &OwnPrograms) -> Result<()> {
+    let images = own.product_images()?;
+    try_join_all(images.iter().map(|image| lab.import(image))).await?;
+    Ok(())
+}
+
+/// Starts the pods, whose images are there, and waits until all are ready.
+pub(super) async fn start(lab: &Lab) -> Result<Programs> {
     let apply = ["apply", "--filename", "-"];
     lab.kubectl()
         .run_with_input(&apply, MANIFESTS)

@@ -47,26 +47,35 @@ impl OwnPrograms {
 }
 
 /// Why no static program can be built here, if so.
-pub async fn static_obstacle() -> Result<Option<String>> {
-    let asked = Command::new("cc").arg("-print-file-name=libc.a").output();
-    let asked = timeout(Duration::from_secs(10), asked).await?;
-    let printed = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let library = printed.as_deref().unwrap_or_default().trim();
-    Ok(without_library(library))
-}
-
-/// A compiler that does not know where the library is prints its bare name.
-fn without_library(printed: &str) -> Option<String> {
-    let path = Path::new(printed);
-    let there = path.is_absolute() && path.is_file();
-    (!there).then(|| {
+pub fn static_obstacle() -> Option<String> {
+    let printed = printed_by_compiler("libc.a").unwrap_or_default();
+    (!is_library(&printed)).then(|| {
         "there is no libc.a to build static programs with (on Debian: libc6-dev)".to_owned()
     })
 }
 
+/// Whether the compiler says that it has no such library. Without a compiler nobody knows.
+pub fn lacks_library(name: &str) -> bool {
+    printed_by_compiler(name).is_some_and(|printed| !is_library(&printed))
+}
+
+/// Where the C compiler finds a library; none if there is no compiler.
+fn printed_by_compiler(library: &str) -> Option<String> {
+    let mut ask = std::process::Command::new("cc");
+    let output = ask.arg(format!("-print-file-name={library}")).output();
+    let output = output.ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A compiler that does not know where a library is prints its bare name.
+fn is_library(printed: &str) -> bool {
+    let path = Path::new(printed);
+    path.is_absolute() && path.is_file()
+}
+
 /// Builds static programs; cargo does nothing if they are up to date.
 pub async fn build_static(report: Report) -> Result<OwnPrograms> {
-    if let Some(reason) = static_obstacle().await? {
+    if let Some(reason) = static_obstacle() {
         bail!("no images can be made: {reason}");
     }
     let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
@@ -115,13 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn static_programs_need_the_library_where_the_compiler_says_it_is() {
+    fn a_library_is_where_the_compiler_says_it_is() {
         let library = tempfile::NamedTempFile::new().unwrap();
-        assert_eq!(without_library(library.path().to_str().unwrap()), None);
-        let missing =
-            Some("there is no libc.a to build static programs with (on Debian: libc6-dev)");
+        assert!(is_library(library.path().to_str().unwrap()));
         for printed in ["libc.a", "", "/nowhere/libc.a"] {
-            assert_eq!(without_library(printed).as_deref(), missing, "{printed}");
+            assert!(!is_library(printed), "{printed}");
         }
+        assert!(lacks_library("libno-such-thing.a"));
     }
 }

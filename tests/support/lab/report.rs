@@ -2,6 +2,7 @@
 //!
 //! Writes to standard error only, so that commands such as `lab kubectl` keep a clean standard output.
 
+use anyhow::{Result, bail};
 use std::{
     io::{self, Write},
     time::{Duration, Instant},
@@ -53,6 +54,23 @@ pub fn measured(text: impl AsRef<str>) {
     let _ = writeln!(io::stderr(), "measured: {}", text.as_ref());
 }
 
+/// How often a promise may be tried.
+const TRIES: usize = 3;
+
+/// Holds the time that something takes against what is promised. A machine that does something else meanwhile says
+/// nothing about it, so it may try again; whatever else is wrong fails at once.
+pub async fn in_time(promised: Duration, take: impl AsyncFn() -> Result<Duration>) -> Result<()> {
+    let mut times = Vec::new();
+    while times.len() < TRIES {
+        let took = take().await?;
+        if took < promised {
+            return Ok(());
+        }
+        times.push(took);
+    }
+    bail!("promised is less than {promised:?}, measured {times:?}")
+}
+
 /// A duration as people say it: `4.2 s`, `95 s`, `6 min 10 s`.
 pub fn spoken(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -66,6 +84,22 @@ pub fn spoken(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    #[tokio::test]
+    async fn a_promise_is_kept_if_one_of_three_tries_keeps_it() {
+        let promised = Duration::from_secs(8);
+        for (seconds, kept) in [([9, 8, 7], true), ([7, 9, 9], true), ([9, 8, 9], false)] {
+            let tries = Cell::new(0);
+            let take = async || {
+                let took = seconds[tries.replace(tries.get() + 1)];
+                Ok(Duration::from_secs(took))
+            };
+            assert_eq!(in_time(promised, take).await.is_ok(), kept, "{seconds:?}");
+        }
+        let wrong = in_time(promised, async || bail!("it is wrong")).await;
+        assert_eq!(wrong.unwrap_err().to_string(), "it is wrong");
+    }
 
     #[test]
     fn durations_are_spoken_in_the_unit_people_would_use() {

@@ -18,7 +18,7 @@ use support::{
     http,
     lab::{
         own_name,
-        report::measured,
+        report::{in_time, measured},
         state::{Home, LabName, Record, Tier},
     },
     metrics::Page,
@@ -30,12 +30,10 @@ use tokio::{
     time::timeout,
 };
 
-/// Everything is built by now; what remains are two starts.
-const DEADLINE: Duration = Duration::from_secs(120);
+/// Everything is built by now; what remains is a start. How long that may take is [`PROMISED`]; this only ends what hangs.
+const DEADLINE: Duration = Duration::from_secs(300);
 /// What is promised of every start but the first.
 const PROMISED: Duration = Duration::from_secs(30);
-/// How often the promise may be tried.
-const TRIES: usize = 3;
 const LAST_LINE: &str = "Ctrl-C ends it and leaves nothing behind.";
 
 /// A tour that goes on until it is told to end.
@@ -141,8 +139,12 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
     ensure!(guide.contains("Everything is up."), "{guide}");
     ensure!(guide.contains("spec.workload.image"), "no refusal: {guide}");
     if tour.record()?.node.is_some() {
-        let done = guide.lines().filter(|line| line.contains(" Succeeded "));
-        assert_eq!(done.count(), 2, "{guide}");
+        // Those that an orchestration makes may be done as well by then.
+        for run in ["add-health-endpoint ", "review-dependencies "] {
+            let of_run = |line: &&str| line.trim_start().starts_with(run);
+            let line = guide.lines().find(of_run).context(run)?;
+            ensure!(line.contains(" Succeeded "), "{guide}");
+        }
     }
     let programs = admin_addresses(&guide);
     let names: Vec<_> = programs.iter().map(|(name, _)| name.as_str()).collect();
@@ -179,19 +181,17 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
 
 #[tokio::test]
 async fn everything_is_up_in_under_30_seconds_and_ctrl_c_leaves_nothing_behind() -> Result<()> {
+    support::starts_labs!();
     let folder = TempDir::new()?;
     let (_, first) = take(Tour::start(folder.path(), Tier::ControlPlane)?).await?;
-    let mut times = Vec::new();
-    // A machine that does something else meanwhile says nothing about the tour, so it may try again.
-    while times.len() < TRIES && times.iter().all(|time| *time >= PROMISED) {
+    in_time(PROMISED, async || {
         let (tier, second) = take(Tour::start(folder.path(), Tier::Node)?).await?;
         measured(format!(
             "tour: ready after {first:.1?} with processes; a second one, {tier}, after {second:.1?}"
         ));
-        times.push(second);
-    }
-    assert!(times.iter().any(|time| *time < PROMISED), "{times:?}");
-    Ok(())
+        Ok(second)
+    })
+    .await
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Whether this machine can run a node, and the few Debian packages that takes.
 
 use super::cgroup::Hierarchies;
-use crate::lab::{report::Report, tools::build};
+use crate::{
+    image::lacks_library,
+    lab::{report::Report, tools::build},
+};
 use anyhow::{Context, Result, bail};
 use std::{env, fs, path::Path, process::Stdio, time::Duration};
 use tokio::{process::Command, time::timeout};
@@ -37,9 +40,9 @@ const NEEDS: &[Need] = &[
         to_build: true,
     },
     Need {
-        what: "the C library's headers",
+        what: "the C library's headers and libc.a",
         package: "libc6-dev",
-        is_there: || Path::new("/usr/include/stdlib.h").exists(),
+        is_there: || Path::new("/usr/include/stdlib.h").exists() && !lacks_library("libc.a"),
         to_build: true,
     },
     Need {
@@ -49,9 +52,9 @@ const NEEDS: &[Need] = &[
         to_build: true,
     },
     Need {
-        what: "libseccomp's headers",
+        what: "libseccomp's headers and libseccomp.a",
         package: "libseccomp-dev",
-        is_there: || Path::new("/usr/include/seccomp.h").exists(),
+        is_there: || Path::new("/usr/include/seccomp.h").exists() && !lacks_library("libseccomp.a"),
         to_build: true,
     },
 ];
@@ -66,11 +69,9 @@ pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
         // Without Go there is no node, but there may be a control plane that was provided.
         Err(error) => return Ok(Some(format!("{error:#}"))),
     };
-    let missing: Vec<&Need> = NEEDS
-        .iter()
-        .filter(|need| !need.to_build || !runc_is_built)
-        .filter(|need| !(need.is_there)())
-        .collect();
+    let needs = NEEDS.iter().filter(|need| !need.to_build || !runc_is_built);
+    let needs: Vec<&Need> = needs.collect();
+    let missing = missing(&needs);
     match verdict(&missing, in_path("apt-get")) {
         Verdict::Fine => Ok(None),
         Verdict::Impossible(reason) => Ok(Some(reason)),
@@ -80,9 +81,28 @@ pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
                 packages.join(", ")
             ));
             let failed = install(&packages).await.err();
-            Ok(failed.map(|error| format!("{} not found, and {error:#}", whats(&missing))))
+            let failed =
+                failed.map(|error| format!("{} not found, and {error:#}", whats(&missing)));
+            Ok(failed.or_else(|| still_missing(&needs)))
         }
     }
+}
+
+fn missing<'a>(needs: &[&'a Need]) -> Vec<&'a Need> {
+    let mut missing = needs.to_vec();
+    missing.retain(|need| !(need.is_there)());
+    missing
+}
+
+/// What the packages did not bring, so that it need not be found out by a build that fails.
+fn still_missing(needs: &[&Need]) -> Option<String> {
+    let missing = missing(needs);
+    (!missing.is_empty()).then(|| {
+        format!(
+            "{} not found, with every package installed",
+            whats(&missing)
+        )
+    })
 }
 
 /// What to do about needs that are not met.
@@ -198,7 +218,7 @@ mod tests {
                 vec![nft, seccomp],
                 false,
                 Verdict::Impossible(
-                    "nft, libseccomp's headers not found; install them with the system's package manager \
+                    "nft, libseccomp's headers and libseccomp.a not found; install them with the system's package manager \
                      (on Debian: nftables libseccomp-dev)"
                         .to_owned(),
                 ),
@@ -207,6 +227,21 @@ mod tests {
         for (missing, has_apt, expected) in cases {
             assert_eq!(verdict(&missing, has_apt), expected);
         }
+    }
+
+    #[test]
+    fn what_no_package_brought_stands_against_a_node() {
+        let need = |is_there| Need {
+            what: "libc.a",
+            package: "libc6-dev",
+            is_there,
+            to_build: true,
+        };
+        assert_eq!(still_missing(&[&need(|| true)]), None);
+        assert_eq!(
+            still_missing(&[&need(|| true), &need(|| false)]).as_deref(),
+            Some("libc.a not found, with every package installed")
+        );
     }
 
     #[test]

@@ -19,6 +19,8 @@ use tokio::{
     time::{interval, timeout},
 };
 
+/// The oldest Go that builds everything.
+const GO: &str = "1.26.1";
 /// A build that takes longer than this hangs.
 pub(super) const DEADLINE: Duration = Duration::from_secs(3600);
 /// What is kept of the compiler's words, to be shown if it fails.
@@ -39,7 +41,7 @@ impl Go {
         match first_in(folders, "go") {
             Some(go) => Ok(Self(go)),
             None => bail!(
-                "building {} needs Go 1.26 or newer, and there is no `go` in PATH: install it from https://go.dev/dl, \
+                "building {} needs Go {GO} or newer, and there is no `go` in PATH: install it from https://go.dev/dl, \
                  or set KUBEBUILDER_ASSETS to a folder with {}, \
                  or set LAB_USE_EXISTING_CLUSTER=1 and KUBECONFIG to use a cluster you have, with `kubectl` in PATH",
                 wanted.join(", "),
@@ -192,11 +194,27 @@ mod tests {
         let found = Go::find(folders, &["etcd", "kubectl"]).err().unwrap();
         assert_eq!(
             found.to_string(),
-            "building etcd, kubectl needs Go 1.26 or newer, and there is no `go` in PATH: install it from \
+            "building etcd, kubectl needs Go 1.26.1 or newer, and there is no `go` in PATH: install it from \
              https://go.dev/dl, or set KUBEBUILDER_ASSETS to a folder with kube-apiserver, kube-controller-manager, \
              kubectl, etcd, or set LAB_USE_EXISTING_CLUSTER=1 and KUBECONFIG to use a cluster you have, with `kubectl` \
              in PATH"
         );
+    }
+
+    #[test]
+    fn the_oldest_go_is_the_newest_that_a_module_asks_for() {
+        let numbers = |version: &str| -> Vec<u32> {
+            let parts = version.trim().split('.');
+            parts.map(|part| part.parse().unwrap()).collect()
+        };
+        let asked = RECIPES.iter().map(|recipe| {
+            let module = fs::read_to_string(pins(recipe).join("go.mod")).unwrap();
+            let line = module.lines().find_map(|line| line.strip_prefix("go "));
+            numbers(line.unwrap())
+        });
+        assert_eq!(asked.max(), Some(numbers(GO)));
+        let readme = include_str!("../../../../../README.md");
+        assert!(readme.contains(&format!("Go {GO} or newer")));
     }
 
     #[test]

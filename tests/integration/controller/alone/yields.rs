@@ -15,8 +15,8 @@ use support::{
     wait,
 };
 
-use super::lease::{BRIEF, LEASE, holder, leading};
-use super::scene::{DEADLINE, Scene};
+use crate::controller::lease::{BRIEF, LEASE, holder, leading};
+use crate::controller::scene::{DEADLINE, Scene};
 use crate::kit::client;
 use crate::kit::process::Process;
 
