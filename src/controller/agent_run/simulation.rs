@@ -204,7 +204,7 @@ impl Controller {
         let shelves = Arc::new(Shelves::default());
         let runs = AgentRuns::new(Arc::clone(&context), Arc::clone(&shelves), settings());
         let runs = Arc::new(runs);
-        let work = Work::new(vec![Scope::Namespace(NAMESPACE.to_owned())]);
+        let work = Work::new("runs", vec![Scope::Namespace(NAMESPACE.to_owned())]);
         shelves.agents.learn(read(
             serde_json::json!({"metadata": {"name": "coder", "namespace": NAMESPACE}, "spec": {"providerRef": {"name": "shell"}}}),
         ));

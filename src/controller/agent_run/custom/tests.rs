@@ -77,6 +77,7 @@ fn seen(run: Arc<AgentRun>, reply: Option<Reply>) -> Observed {
             provider: Some(Arc::new(serde_json::from_value(provider).unwrap())),
             ..Found::default()
         }),
+        in_the_way: None,
         namespace_terminating: false,
         stray_jobs: Vec::new(),
         stray_pods: Vec::new(),

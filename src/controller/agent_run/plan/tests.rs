@@ -448,6 +448,7 @@ fn one_status(plan: &RunPlan) -> &status::RunStanding {
 fn the_grace_does_not_begin_while_a_limit_holds_a_run_back() {
     let limit = Decision::Wait(Refusal {
         reason: Lifecycle::RateLimit,
+        scope: Sort::Cluster,
         message: "2 runs began within 60 s, which is the limit".to_owned(),
         until: None,
     });

@@ -245,7 +245,8 @@ fn each_time_shows_in_how_long_something_is_kept() {
     let finished = json!({"finishedAt": "2026-01-01T00:00:00Z"});
     ended.status = serde_json::from_value(finished).unwrap();
     let due = |environment: &[(&str, &str)]| {
-        let due = run_due(&ended, settings(environment).retention);
+        let settings = settings(environment);
+        let due = run_due(&ended, settings.retention, settings.keep.logs);
         due.map(|due| due.to_string())
     };
     let name = "JANGAR_AGENTS_CONTROLLER_AGENTRUN_RETENTION_SECONDS";
