@@ -3,6 +3,7 @@
 
 mod fitness;
 mod namespaces;
+pub mod policy;
 mod run_defaults;
 
 pub use fitness::{Need, Obstacle, Unfit, examine, may, not_allowed};
