@@ -14,6 +14,7 @@ mod metrics;
 mod needs;
 mod orchestration_run;
 mod plain;
+mod policy;
 mod schedule;
 mod shelves;
 mod stand;
@@ -62,9 +63,15 @@ pub async fn run(args: Args) -> Result<(), Error> {
         pod,
         mut lease,
         runs,
+        policy,
         events,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
+    let rules =
+        policy::Source::load(policy, runs.runner.defaults()).map_err(|refused| Error::Start {
+            what: "put the policy in force",
+            source: refused.into(),
+        })?;
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let client = connect().await?;
     lease.namespace = lease.namespace.or(pod.namespace.clone());
@@ -86,7 +93,11 @@ pub async fn run(args: Args) -> Result<(), Error> {
         clock: Clock,
         metrics,
         leadership,
+        rules: rules.rules(),
     });
+    program
+        .tasks
+        .support("policy", |shutdown| rules.run(shutdown).map_err(Into::into));
     let pace = Pace { workers, sweep };
     wiring::start(&mut program, context, groups, runs, pace);
     program.tasks.support("lease", |shutdown| {

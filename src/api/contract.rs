@@ -67,6 +67,8 @@ pub mod annotation {
     pub const ORCHESTRATION_DEPTH: &str = "agents.proompteng.ai/orchestration-depth";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
+    /// On an AgentRun or an Agent: name of the Budget that its runs are held to.
+    pub const BUDGET: &str = "agents.proompteng.ai/budget";
     /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.
     pub const JOB_DELETED_BY: &str = "agents.proompteng.ai/job-deleted-by";
 }

@@ -6,12 +6,14 @@
 
 mod admission;
 mod apply;
+mod find;
 mod gather;
 mod graves;
 mod job;
 mod line;
 mod plan;
 mod retention;
+mod rules;
 mod settings;
 mod status;
 mod turn;
@@ -31,10 +33,11 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::shelves::Shelves;
+use crate::api::condition::Lifecycle;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
-use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use crate::api::kinds::{AgentRun, Budget};
 use admission::Ledger;
 use plan::{Action, Observed};
 
@@ -195,6 +198,24 @@ impl Wakes {
             let namespace = object.namespace().unwrap_or_default();
             self.work.add(Key::new(namespace, run), Priority::Record);
         }
+    }
+
+    /// A Budget has come or changed: the runs that it holds back look again.
+    pub(super) fn on_budget(self: &Arc<Self>) -> Told<Budget> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| {
+            let Change::Applied { object, .. } = change else {
+                return;
+            };
+            let namespace = object.namespace().unwrap_or_default();
+            let held = [Lifecycle::Exceeded, Lifecycle::MissingBudget].map(Lifecycle::as_str);
+            let waiting = |run: &AgentRun| {
+                status::blocked_reason(run).is_some_and(|reason| held.contains(&reason))
+            };
+            for run in wakes.runs.shelves.runs.in_namespace(&namespace, waiting) {
+                wakes.work.add(Key::of(&*run), Priority::Create);
+            }
+        })
     }
 
     /// Something that runs refer to has come or changed: those that wait in its namespace look again.

@@ -24,7 +24,7 @@ use crate::api::kind::Kind;
 use crate::api::kinds::SignalDelivery;
 use crate::api::names::Form;
 use crate::api::references::references;
-pub(super) use kinds::{Plain, decision};
+pub(super) use kinds::{Plain, decision, spent};
 use plan::{Around, Observed};
 
 /// The reconciler of one such kind.

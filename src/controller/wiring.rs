@@ -55,8 +55,8 @@ pub(super) fn start(
     };
     let schedules = wiring.schedules(&shelves);
     let steps = wiring.orchestrations(&shelves, runs.grace, &schedules);
-    wiring.agents(&shelves, runs, &schedules, &steps);
-    wiring.supporting(&shelves, &steps);
+    let runs = wiring.agents(&shelves, runs, &schedules, &steps);
+    wiring.supporting(&shelves, &runs, &steps);
     wiring.tools(&shelves, calls, &steps);
     wiring.run();
 }
@@ -79,7 +79,7 @@ impl Wiring<'_> {
         settings: agent_run::Settings,
         schedules: &Copied,
         steps: &Steps,
-    ) {
+    ) -> Arc<Wakes> {
         let runs = self.runs(shelves, settings);
         let agents = self.plain("agents", shelves, &shelves.agents);
         let providers = self.plain("providers", shelves, &shelves.providers);
@@ -132,10 +132,11 @@ impl Wiring<'_> {
             &shelves.implementations,
             vec![runs.on_reference(), on_change(implementations)],
         );
+        runs
     }
 
     /// Everything besides agents and orchestrations.
-    fn supporting(&mut self, shelves: &Arc<Shelves>, steps: &Steps) {
+    fn supporting(&mut self, shelves: &Arc<Shelves>, runs: &Arc<Wakes>, steps: &Steps) {
         let signals = self.plain("signals", shelves, &shelves.signals);
         let deliveries = self.plain("deliveries", shelves, &shelves.deliveries);
         let bindings = self.plain("bindings", shelves, &shelves.bindings);
@@ -168,7 +169,11 @@ impl Wiring<'_> {
             &shelves.approvals,
             vec![on_change(approvals), steps.on_awaited()],
         );
-        self.follow(Kind::Budget, &shelves.budgets, vec![on_change(budgets)]);
+        self.follow(
+            Kind::Budget,
+            &shelves.budgets,
+            vec![on_change(budgets), runs.on_budget()],
+        );
         self.follow(
             Kind::Artifact,
             &shelves.artifacts,

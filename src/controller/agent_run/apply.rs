@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::plan::{Action, Observed, Why};
-use super::{AgentRuns, pruned_job, pruned_pod, pruned_run};
+use super::{AgentRuns, pruned_job, pruned_pod, pruned_run, rules};
 use crate::api::contract::{annotation, finalizer};
 use crate::api::kinds::AgentRun;
 use crate::controller::cache::Key;
@@ -58,7 +58,12 @@ impl AgentRuns {
                 Ok(true)
             }
             Action::Hold | Action::LetGo | Action::Expire | Action::Admit => match &seen.run {
-                Some(run) => self.change_run(run, action).await,
+                Some(run) => {
+                    if *action == Action::Admit {
+                        audit(run, seen);
+                    }
+                    self.change_run(run, action).await
+                }
                 None => Ok(false),
             },
         }
@@ -134,6 +139,21 @@ impl AgentRuns {
         }
         self.shelves.jobs.learn(pruned_job(made));
         Ok(true)
+    }
+}
+
+/// Notes in the log what the policy only watches.
+fn audit(run: &AgentRun, seen: &Observed) {
+    let Some(found) = &seen.found else { return };
+    let audited = rules::verdict(run, found).audited;
+    if let Some((reason, causes)) = rules::first(&audited) {
+        tracing::info!(
+            namespace = run.namespace(),
+            run = run.name_any(),
+            reason = reason.as_str(),
+            causes,
+            "The policy would not have let the run begin"
+        );
     }
 }
 

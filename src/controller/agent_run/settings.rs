@@ -55,6 +55,17 @@ pub(crate) struct Runner {
     pub(crate) pod: FreeObject,
 }
 
+impl Runner {
+    /// What the policy counts as if the run had written it.
+    pub(crate) fn defaults(&self) -> Defaults {
+        Defaults {
+            image: self.image.clone(),
+            service_account: self.service_account.clone(),
+            auth_secret: self.auth.as_ref().map(|auth| auth.secret.clone()),
+        }
+    }
+}
+
 /// Credentials that every run gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Auth {

@@ -10,10 +10,12 @@ mod steps;
 pub(in crate::controller) mod verdict;
 mod warning;
 
-pub(super) use end::{cancelled, changed, duplicate, not_submitted, ratified, refused, unfit};
+pub(super) use end::{
+    cancelled, changed, duplicate, forbidden, not_submitted, ratified, refused, unfit,
+};
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
-pub(super) use warning::{is_changed, is_troubled};
+pub(super) use warning::{is_changed, is_troubled, warned};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
@@ -33,7 +35,7 @@ use crate::api::phase::Phase;
 use crate::controller::driver::fault::Fault;
 use crate::controller::driver::plan::{Notice, Standing};
 use crate::events;
-use warning::{change_warning, ttl_warning, warn, without_warning};
+use warning::{change_warning, kept_warning, ttl_warning, warn, without_warning};
 
 /// How a run stands.
 pub(super) type RunStanding = Standing<AgentRunStatus>;
@@ -164,7 +166,8 @@ pub(super) fn running(run: &AgentRun, turn: Turn, job: &Job) -> RunStanding {
     next.status
         .spec_hash
         .get_or_insert_with(|| spec_hash(&run.spec));
-    warn(run, next, ttl_warning(ttl).or_else(|| change_warning(run)))
+    let warning = ttl_warning(ttl).or_else(|| change_warning(run));
+    warn(run, next, warning.or_else(|| kept_warning(run)))
 }
 
 /// What the runtime made, in the form that older tools read.
@@ -200,18 +203,24 @@ pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
 /// Since when the run waits for something that it refers to, if it does. The condition may have held for longer, because
 /// of a limit, so the last word about it counts.
 pub(super) fn missing_since(run: &AgentRun) -> Option<Timestamp> {
-    blocked_reason(run).filter(|reason| !is_capacity(reason))?;
+    // A budget is no reference that could be late: it may be used up for as long as it takes.
+    let is_budget = |reason: &str| reason == Lifecycle::Exceeded.as_str();
+    blocked_reason(run).filter(|reason| !is_capacity(reason) && !is_budget(reason))?;
     let updated = run.status.as_ref()?.updated_at;
     updated.or_else(|| condition(run, ConditionType::Blocked)?.last_transition_time)
 }
 
 /// Something is not there yet, or a limit is reached.
-pub(super) fn waiting(run: &AgentRun, reason: Lifecycle, message: &str) -> RunStanding {
-    let event = if is_capacity(reason.as_str()) {
+pub(super) fn waiting(run: &AgentRun, reason: impl Into<Reason>, message: &str) -> RunStanding {
+    let reason = reason.into();
+    let event = if is_capacity(reason.as_str()) || reason == Lifecycle::Exceeded.into() {
         events::Reason::Blocked
-    } else if reason == Lifecycle::SecretNotFound {
+    } else if [Lifecycle::SecretNotFound, Lifecycle::SecretKeyMissing]
+        .iter()
+        .any(|word| reason == (*word).into())
+    {
         events::Reason::MissingSecret
-    } else if reason == Lifecycle::JobNameConflict {
+    } else if reason == Lifecycle::JobNameConflict.into() {
         events::Reason::JobNameConflict
     } else {
         events::Reason::ReferenceMissing

@@ -9,11 +9,14 @@ use std::sync::Arc;
 
 use super::settings::Runner;
 use super::turn::{self, Turn};
-use crate::api::condition::Lifecycle;
+use crate::api::condition::{Lifecycle, Reason};
 use crate::api::kinds::agents::agent_run::{ContractStatus, WorkflowStep};
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
 use crate::api::kinds::shared::{SystemPromptKind, SystemPromptRef, Workload};
-use crate::api::kinds::{Agent, AgentProvider, AgentRun, ImplementationSpec, Memory};
+use crate::api::kinds::{
+    Agent, AgentProvider, AgentRun, Budget, ImplementationSpec, Memory, SecretBinding,
+};
+use crate::api::policy::Policy;
 
 /// The objects that a run refers to, as far as they are there.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +32,14 @@ pub(super) struct Found {
     pub(super) absent_secrets: Vec<String>,
     /// ConfigMaps that are not there.
     pub(super) absent_config_maps: Vec<String>,
+    /// Claims of volumes that are not there.
+    pub(super) absent_claims: Vec<String>,
+    /// The Budgets that the run is held to, by name, each if it is there.
+    pub(super) budgets: Vec<(String, Option<Arc<Budget>>)>,
+    /// SecretBindings of the namespace.
+    pub(super) bindings: Vec<Arc<SecretBinding>>,
+    /// What the run is judged by.
+    pub(super) policy: Arc<Policy>,
 }
 
 /// Everything that a Job of a run is made from.
@@ -65,10 +76,10 @@ pub(super) enum Prompt<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lack {
     /// Something is not there yet.
-    Waits { reason: Lifecycle, message: String },
+    Waits { reason: Reason, message: String },
     /// Waiting does not help.
     Wrong {
-        reason: Lifecycle,
+        reason: Reason,
         message: String,
         contract: Option<ContractStatus>,
     },
@@ -151,7 +162,7 @@ pub(super) fn resolve<'a>(
     let image = workload.and_then(|workload| workload.image.as_deref());
     let Some(image) = image.or(runner.image.as_deref()) else {
         return Err(Lack::Wrong {
-            reason: Lifecycle::MissingWorkloadImage,
+            reason: Lifecycle::MissingWorkloadImage.into(),
             message: "no image is given; set spec.workload.image, or ask the operator for a default image".to_owned(),
             contract: None,
         });
@@ -215,6 +226,12 @@ fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(L
     for name in &found.absent_config_maps {
         note(Lifecycle::ConfigMapNotFound, "ConfigMap", name);
     }
+    for name in &found.absent_claims {
+        note(Lifecycle::ClaimNotFound, "PersistentVolumeClaim", name);
+    }
+    for (name, _) in found.budgets.iter().filter(|(_, budget)| budget.is_none()) {
+        note(Lifecycle::MissingBudget, "Budget", name);
+    }
     if let Prompt::Stored(stored) = prompt(run, found.agent.as_deref())
         && stored.kind == SystemPromptKind::ConfigMap
         && found.absent_config_maps.is_empty()
@@ -231,7 +248,7 @@ fn waits(missing: &[(Lifecycle, String)]) -> Lack {
     let verb = if names.len() == 1 { "does" } else { "do" };
     let reason = missing.first().map(|(reason, _)| *reason);
     Lack::Waits {
-        reason: reason.unwrap_or(Lifecycle::MissingImplementation),
+        reason: reason.unwrap_or(Lifecycle::MissingImplementation).into(),
         message: format!("{} {verb} not exist yet", names.join(", ")),
     }
 }

@@ -39,6 +39,7 @@ impl ToolRuns {
             .partition(|pod| belongs(&**pod, uid.as_deref()));
         let mut seen = Observed {
             now,
+            policy: self.context.rules.current(),
             tool: None,
             job: Sight::Absent,
             pods: own_pods,

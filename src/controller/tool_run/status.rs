@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::job;
-use crate::api::cause::Cause;
+use crate::api::cause::{self, Cause};
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
 };
@@ -18,6 +18,7 @@ use crate::api::phase::Phase;
 use crate::controller::agent_run::{failure, read_reason, whole_seconds};
 use crate::controller::driver::fault::Fault;
 use crate::controller::driver::plan::{Fact, Standing};
+use crate::controller::policy::{is_of_policy, told};
 use crate::events;
 
 /// How a call stands.
@@ -123,6 +124,13 @@ pub(super) fn running(run: &ToolRun, job: &Job) -> RunStanding {
     reference.uid = job.uid();
     next = observing(next, ConditionType::Accepted, Lifecycle::Submitted);
     next = observing(next, ConditionType::Running, Lifecycle::Running);
+    // What the policy said when the call began still holds.
+    let said = condition(run, ConditionType::Warning);
+    let said = said.filter(|said| said.status == "True");
+    let reason = said.and_then(|said| cause::Reason::parse(said.reason.as_deref()?));
+    if let (Some(said), Some(reason)) = (said, reason.filter(|reason| is_of_policy(*reason))) {
+        next = warning(next, reason, said.message.clone().unwrap_or_default());
+    }
     match phase(run) == Phase::Running {
         true => next,
         false => next.telling(events::Reason::Submitted, format!("Job {name} was made")),
@@ -182,13 +190,46 @@ pub(super) fn unfit(
     saying(next, events::Reason::InvalidSpec)
 }
 
+/// The policy does not let the call begin.
+pub(super) fn forbidden(run: &ToolRun, causes: &[Cause], now: Timestamp) -> Option<RunStanding> {
+    let first = causes.first()?;
+    let next = ended(run, Phase::Failed, first.reason, told(causes), now);
+    let next = observing(next, ConditionType::InvalidSpec, first.reason);
+    Some(saying(next, events::Reason::PolicyDenied))
+}
+
+/// The policy would rather not have let the call begin.
+pub(super) fn warned(run: &ToolRun, mut next: RunStanding, causes: &[Cause]) -> RunStanding {
+    let Some(first) = causes.first() else {
+        return next;
+    };
+    let note = told(causes);
+    if !is_warned(run, first.reason) {
+        next = next.telling(events::Reason::PolicyDenied, note.clone());
+    }
+    warning(next, first.reason, note)
+}
+
+fn warning(mut next: RunStanding, reason: cause::Reason, note: String) -> RunStanding {
+    let type_ = ConditionType::Warning;
+    next.observed.retain(|entry| entry.type_ != type_);
+    let holds = ConditionStatus::True;
+    next.observed
+        .push(Observation::new(type_, holds, reason, note));
+    next
+}
+
+fn is_warned(run: &ToolRun, reason: cause::Reason) -> bool {
+    let warned = condition(run, ConditionType::Warning);
+    warned.is_some_and(|warned| {
+        warned.status == "True" && warned.reason.as_deref() == Some(reason.as_str())
+    })
+}
+
 /// The spec breaks rules.
 pub(super) fn refused(run: &ToolRun, causes: &[Cause], now: Timestamp) -> Option<RunStanding> {
     let first = causes.first()?;
-    let told = causes.iter();
-    let told = told.map(|cause| format!("{}: {}", cause.field, cause.message));
-    let told: Vec<_> = told.collect();
-    let next = ended(run, Phase::Failed, first.reason, told.join("; "), now);
+    let next = ended(run, Phase::Failed, first.reason, told(causes), now);
     let next = observing(next, ConditionType::InvalidSpec, first.reason);
     Some(saying(next, events::Reason::InvalidSpec))
 }

@@ -15,6 +15,7 @@ use crate::api::kinds::agents::agent_run::RuntimeType;
 use crate::api::validate::validate;
 use crate::controller::agent_run::admission::Decision;
 use crate::controller::agent_run::job::{self, Made};
+use crate::controller::agent_run::rules;
 use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn::{self, Try, Turn};
@@ -23,6 +24,15 @@ use crate::controller::driver::plan::{Next, Plan, Step};
 
 /// Time between two looks for something that cannot be watched.
 const POLL: Duration = Duration::from_secs(5);
+
+/// Reasons to wait of whose end nobody tells us.
+const UNWATCHED: [Lifecycle; 5] = [
+    Lifecycle::SecretNotFound,
+    Lifecycle::ConfigMapNotFound,
+    Lifecycle::ConfigMapKeyMissing,
+    Lifecycle::ClaimNotFound,
+    Lifecycle::JobNameConflict,
+];
 
 /// The next try of a step: not before its time, and not beside one that is still ending.
 pub(super) fn next(
@@ -51,10 +61,22 @@ pub(super) fn begin(
     if let Some(refused) = status::refused(run, &faults(run), seen.now) {
         return store(refused);
     }
+    // Judged in every pass, by as much as is there by then: an Agent may come after its run, but not after its start.
+    let nothing = Found::default();
+    let found = seen.found.as_ref().unwrap_or(&nothing);
+    let verdict = rules::verdict(run, found);
+    if let Some(forbidden) = status::forbidden(run, &verdict.refused, seen.now) {
+        return store(forbidden);
+    }
     let made = match prepare(seen, run, turn, settings) {
         Ok(made) => made,
         Err(lack) => return wait(seen, run, settings, &lack),
     };
+    if !turn::has_begun(run)
+        && let Some(message) = rules::over_budget(found)
+    {
+        return store(status::waiting(run, Lifecycle::Exceeded, &message));
+    }
     match &seen.admission {
         Decision::Admit => {}
         Decision::Duplicate { reason, of } => {
@@ -76,12 +98,8 @@ pub(super) fn begin(
         if !turn::has_begun(run) {
             steps.push(Step::Do(Action::Admit));
         }
-        steps.push(Step::status(status::reserved(
-            run,
-            turn,
-            made.prompt.as_deref(),
-            seen.now,
-        )));
+        let reserved = status::reserved(run, turn, made.prompt.as_deref(), seen.now);
+        steps.push(Step::status(status::warned(run, reserved, &verdict.warned)));
         return Plan::steps(steps);
     }
     let mut steps = Vec::new();
@@ -105,7 +123,7 @@ fn prepare(seen: &Observed, run: &AgentRun, turn: Turn, settings: &Settings) -> 
     }
     let work = resolve(run, turn, found, runner)?;
     job::make(&work, runner).map_err(|message| Lack::Wrong {
-        reason: Lifecycle::SubmitFailed,
+        reason: Lifecycle::SubmitFailed.into(),
         message,
         contract: None,
     })
@@ -153,13 +171,7 @@ pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &
         return store(status::unfit(run, lack, seen.now));
     }
     // Nobody tells us when these change: we may not watch Secrets, nor Jobs of others.
-    let is_unwatched = matches!(
-        reason,
-        Lifecycle::SecretNotFound
-            | Lifecycle::ConfigMapNotFound
-            | Lifecycle::ConfigMapKeyMissing
-            | Lifecycle::JobNameConflict
-    );
+    let is_unwatched = UNWATCHED.iter().any(|word| *reason == (*word).into());
     let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
     Plan {
         steps: vec![Step::status(status::waiting(run, *reason, message))],

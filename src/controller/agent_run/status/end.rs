@@ -15,6 +15,7 @@ use crate::api::phase::Phase;
 use crate::controller::agent_run::work::Lack;
 use crate::controller::driver::fault::Fault;
 use crate::controller::driver::plan::Fact;
+use crate::controller::policy::told;
 use crate::events;
 
 /// Waiting is over, or never made sense.
@@ -42,6 +43,21 @@ pub(in crate::controller::agent_run) fn unfit(
         .tell(events::Reason::InvalidSpec, message)
 }
 
+/// The policy does not let the run begin.
+pub(in crate::controller::agent_run) fn forbidden(
+    run: &AgentRun,
+    causes: &[Cause],
+    now: Timestamp,
+) -> Option<RunStanding> {
+    let first = causes.first()?;
+    let next = ended(run, Phase::Failed, first.reason, told(causes), now);
+    let message = next.message.clone();
+    Some(
+        next.observe(ConditionType::InvalidSpec, first.reason)
+            .tell(events::Reason::PolicyDenied, message),
+    )
+}
+
 /// The spec breaks rules.
 pub(in crate::controller::agent_run) fn refused(
     run: &AgentRun,
@@ -49,11 +65,7 @@ pub(in crate::controller::agent_run) fn refused(
     now: Timestamp,
 ) -> Option<RunStanding> {
     let first = causes.first()?;
-    let told: Vec<_> = causes
-        .iter()
-        .map(|cause| format!("{}: {}", cause.field, cause.message))
-        .collect();
-    let next = ended(run, Phase::Failed, first.reason, told.join("; "), now);
+    let next = ended(run, Phase::Failed, first.reason, told(causes), now);
     let message = next.message.clone();
     Some(
         next.observe(ConditionType::InvalidSpec, first.reason)

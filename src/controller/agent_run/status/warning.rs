@@ -1,10 +1,11 @@
 //! What people should know about a run while it goes on.
 
 use super::{RunStanding, condition, holds};
-use crate::api::cause;
+use crate::api::cause::{self, Cause};
 use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation, Reason};
 use crate::api::hash::spec_hash;
 use crate::api::kinds::AgentRun;
+use crate::controller::policy::{is_of_policy, told};
 use crate::events;
 
 /// Something that people should know.
@@ -32,6 +33,35 @@ pub(super) fn change_warning(run: &AgentRun) -> Option<Warning> {
         reason: cause::Reason::SpecImmutableViolation.into(),
         event: events::Reason::SpecImmutableViolation,
         note: CHANGED.to_owned(),
+    })
+}
+
+/// The policy would rather not have let the run begin. It is told when the name of its Job is reserved, and stays.
+pub(in crate::controller::agent_run) fn warned(
+    run: &AgentRun,
+    next: RunStanding,
+    causes: &[Cause],
+) -> RunStanding {
+    let Some(first) = causes.first() else {
+        return next;
+    };
+    let warning = Warning {
+        reason: first.reason.into(),
+        event: events::Reason::PolicyDenied,
+        note: told(causes),
+    };
+    warn(run, next, Some(warning))
+}
+
+/// What was said when the run began and still holds.
+pub(super) fn kept_warning(run: &AgentRun) -> Option<Warning> {
+    let warning = condition(run, ConditionType::Warning)?;
+    let reason = cause::Reason::parse(warning.reason.as_deref()?)?;
+    let is_kept = warning.status == "True" && is_of_policy(reason);
+    is_kept.then(|| Warning {
+        reason: reason.into(),
+        event: events::Reason::PolicyDenied,
+        note: warning.message.clone().unwrap_or_default(),
     })
 }
 

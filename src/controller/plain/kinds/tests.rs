@@ -240,3 +240,75 @@ fn the_rest_is_ready_when_it_is_right() {
     let binding: SecretBinding = object(json!({}), json!(null));
     assert_eq!(words(&binding.stand(&around())), "Ready ValidSpec ready");
 }
+
+#[test]
+fn an_approval_is_decided_by_someone_or_by_a_default_that_asks_nobody() {
+    for (spec, phase, expected) in [
+        (json!({}), "", None),
+        (
+            json!({"mode": "manual", "defaultDecision": "allow"}),
+            "",
+            None,
+        ),
+        (json!({"defaultDecision": "deny"}), "", None),
+        (json!({"mode": "auto"}), "", None),
+        (
+            json!({"mode": "auto", "defaultDecision": "perhaps"}),
+            "",
+            None,
+        ),
+        (
+            json!({"mode": "Automatic", "defaultDecision": "Allow"}),
+            "Active",
+            Some(true),
+        ),
+        (
+            json!({"mode": "auto", "defaultDecision": "deny"}),
+            "Active",
+            Some(false),
+        ),
+        (
+            json!({"mode": "auto", "defaultDecision": "deny"}),
+            "Approved",
+            Some(true),
+        ),
+        (json!({"mode": "manual"}), "Rejected", Some(false)),
+    ] {
+        let policy: ApprovalPolicy = serde_json::from_value(json!({
+            "metadata": {"name": "x"}, "spec": spec, "status": {"phase": phase},
+        }))
+        .unwrap();
+        assert_eq!(decision(&policy), expected, "{spec} {phase}");
+    }
+}
+
+#[test]
+fn a_budget_is_spent_by_its_phase_or_by_what_was_used() {
+    for (limits, used, phase, expected) in [
+        (json!({"tokens": "10"}), json!({}), "Active", None),
+        (
+            json!({"tokens": "10"}),
+            json!({"tokens": "10"}),
+            "Active",
+            None,
+        ),
+        (
+            json!({"tokens": "10", "cpu": "1"}),
+            json!({"tokens": "11", "cpu": "1100m"}),
+            "Active",
+            Some("more was used of Budget x than allowed: tokens, cpu"),
+        ),
+        (json!({}), json!({}), "denied", Some("Budget x is denied")),
+        (json!({}), json!({}), "", None),
+    ] {
+        let budget: Budget = serde_json::from_value(json!({
+            "metadata": {"name": "x"}, "spec": {"limits": limits}, "status": {"phase": phase, "used": used},
+        }))
+        .unwrap();
+        assert_eq!(
+            spent(&budget).as_deref(),
+            expected,
+            "{limits} {used} {phase}"
+        );
+    }
+}
