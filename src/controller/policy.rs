@@ -75,6 +75,10 @@ impl Source {
     ///
     /// When the system cannot give a thread to read with.
     pub(super) async fn run(mut self, shutdown: Shutdown) -> Result<(), io::Error> {
+        if self.settings.file.is_none() {
+            shutdown.started().await;
+            return Ok(());
+        }
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
