@@ -94,6 +94,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         metrics,
         leadership,
         rules: rules.rules(),
+        deprecated: runs.runner.vcs.deprecated.clone(),
     });
     program
         .tasks

@@ -17,6 +17,7 @@ mod rules;
 mod settings;
 mod status;
 mod turn;
+mod vcs;
 mod work;
 
 use std::sync::{Arc, OnceLock};
@@ -50,6 +51,7 @@ pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
 pub(super) use status::end::{read_reason, whole_seconds};
 pub(super) use status::verdict::failure;
+pub(super) use vcs::{Auth, Deprecated, auth};
 
 /// The reconciler of runs.
 pub(super) struct AgentRuns {

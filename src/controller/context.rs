@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::agent_run::Deprecated;
 use super::driver::fault::{Class, Fault};
 use super::driver::plan::Notice;
 use super::lease::Leadership;
@@ -73,6 +74,8 @@ pub(crate) struct Context {
     pub(crate) emitter: Emitter,
     /// What runs and calls are judged by before they begin.
     pub(crate) rules: Rules,
+    /// Sorts of tokens to be given up.
+    pub(crate) deprecated: Deprecated,
 }
 
 impl Context {

@@ -55,6 +55,24 @@ impl Lack {
         }
     }
 
+    /// An entry of a Secret.
+    pub(super) fn secret_key(name: &str, key: &str) -> Self {
+        Self {
+            reason: Lifecycle::SecretKeyMissing,
+            what: format!("entry {key} of Secret {name}"),
+            is_watched: false,
+        }
+    }
+
+    /// An entry of a ConfigMap.
+    pub(super) fn config_map_key(name: &str, key: &str) -> Self {
+        Self {
+            reason: Lifecycle::ConfigMapKeyMissing,
+            what: format!("entry {key} of ConfigMap {name}"),
+            is_watched: false,
+        }
+    }
+
     pub(super) fn config_map(name: &str) -> Self {
         Self {
             reason: Lifecycle::ConfigMapNotFound,
@@ -157,7 +175,8 @@ pub(super) fn waiting<K: Statused>(
     let message = format!("{} {verb} not exist yet", names.join(", "));
     let reason = missing.first().map(|lack| lack.reason);
     let reason = reason.unwrap_or(Lifecycle::Reconciled);
-    let event = if reason == Lifecycle::SecretNotFound {
+    let of_secret = [Lifecycle::SecretNotFound, Lifecycle::SecretKeyMissing];
+    let event = if of_secret.contains(&reason) {
         events::Reason::MissingSecret
     } else {
         events::Reason::ReferenceMissing

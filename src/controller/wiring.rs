@@ -125,7 +125,12 @@ impl Wiring<'_> {
         self.follow(
             Kind::VersionControlProvider,
             &shelves.hosts,
-            vec![agent_needs().told(), work_needs.told(), on_change(hosts)],
+            vec![
+                runs.on_reference(),
+                agent_needs().told(),
+                work_needs.told(),
+                on_change(hosts),
+            ],
         );
         self.follow(
             Kind::ImplementationSpec,

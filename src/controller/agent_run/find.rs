@@ -2,17 +2,21 @@
 //! claims. Of a Secret only its name and the names of its entries are ever kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret};
 use kube::{Api, ResourceExt};
 use serde_json::Value;
 
 use super::AgentRuns;
 use super::settings::Runner;
+use super::status::phase;
 use super::turn;
+use super::vcs;
 use super::work::{Found, Prompt, memory_name, prompt};
 use crate::api::contract::annotation;
-use crate::api::kinds::agents::agent_run::RuntimeType;
+use crate::api::kinds::agents::agent_run::{RuntimeType, VcsMode};
 use crate::api::kinds::shared::{SystemPromptKind, Volume};
 use crate::api::kinds::{Agent, AgentRun};
 use crate::controller::cache::Key;
@@ -23,9 +27,10 @@ const LOOK: &str = "look up what the run refers to";
 
 impl AgentRuns {
     /// What the run refers to, as far as it is there.
-    pub(super) async fn find(&self, run: &AgentRun) -> Result<Found, Fault> {
+    pub(super) async fn find(&self, run: &AgentRun, now: Timestamp) -> Result<Found, Fault> {
         let namespace = run.namespace().unwrap_or_default();
         let mut found = self.find_followed(run, &namespace);
+        found.is_late = is_late(run, self.settings.grace, now);
         let agent = found.agent.clone();
         let mut secrets = secrets(run, &self.settings.runner);
         if let Prompt::Stored(stored) = prompt(run, agent.as_deref()) {
@@ -45,6 +50,7 @@ impl AgentRuns {
         found.absent_claims = self
             .absent::<PersistentVolumeClaim>(&namespace, claims)
             .await?;
+        self.find_entries(run, &namespace, &mut found).await?;
         Ok(found)
     }
 
@@ -73,7 +79,7 @@ impl AgentRuns {
                 .next(),
         };
         let budgets = budgets(run, agent.as_deref()).into_iter();
-        Found {
+        let mut found = Found {
             implementations: implementations.collect(),
             budgets: budgets
                 .map(|name| {
@@ -87,7 +93,62 @@ impl AgentRuns {
             provider,
             memory,
             ..Found::default()
+        };
+        if self.settings.runner.vcs.enabled {
+            let names = vcs::names(run, &found);
+            let hosts = names.iter().filter_map(|name| {
+                let host = shelves.hosts.get(&at(name))?;
+                Some(((*name).to_owned(), host))
+            });
+            found.hosts = hosts.collect();
+            found.heads = self.heads(run, namespace);
         }
+        found
+    }
+
+    /// Repositories and branches that other runs of the namespace work on.
+    fn heads(&self, run: &AgentRun, namespace: &str) -> BTreeSet<(String, String)> {
+        let is_other = |other: &AgentRun| other.uid() != run.uid() && !phase(other).is_terminal();
+        let others = self.shelves.runs.in_namespace(namespace, is_other);
+        let heads = others.iter().filter_map(|other| {
+            let vcs = other.status.as_ref()?.vcs.as_ref()?;
+            let repository = vcs.repository.as_ref()?.to_lowercase();
+            Some((repository, vcs.head_branch.clone()?))
+        });
+        heads.collect()
+    }
+
+    /// Which entries there are of the Secrets and ConfigMaps that sign in somewhere.
+    async fn find_entries(
+        &self,
+        run: &AgentRun,
+        namespace: &str,
+        found: &mut Found,
+    ) -> Result<(), Fault> {
+        let policy = run.spec.vcs_policy.as_ref();
+        let is_unused = policy.and_then(|policy| policy.mode) == Some(VcsMode::None);
+        let hosts = found.hosts.values().filter(|_| !is_unused);
+        let (mut secrets, mut maps) = (BTreeSet::new(), BTreeSet::new());
+        for host in hosts {
+            let auth = vcs::auth(&host.spec);
+            secrets.extend(auth.secret().map(|(name, _)| name.to_owned()));
+            maps.extend(auth.known_hosts().map(|(name, _)| name.to_owned()));
+        }
+        let nats = self.settings.runner.nats.as_ref();
+        secrets.extend(nats.map(|nats| nats.secret.clone()));
+        for name in secrets {
+            let entries = self.context.entries::<Secret>(LOOK, namespace, &name);
+            if let Some(entries) = entries.await? {
+                found.secrets.insert(name, entries);
+            }
+        }
+        for name in maps {
+            let entries = self.context.entries::<ConfigMap>(LOOK, namespace, &name);
+            if let Some(entries) = entries.await? {
+                found.config_maps.insert(name, entries);
+            }
+        }
+        Ok(())
     }
 
     /// What is in a ConfigMap, if it is there.
@@ -175,4 +236,11 @@ fn budgets(run: &AgentRun, agent: Option<&Agent>) -> BTreeSet<String> {
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// Whether what may come late had its time since the run was made; never where waits have no end.
+fn is_late(run: &AgentRun, grace: Duration, now: Timestamp) -> bool {
+    let made = run.creation_timestamp().map(|made| made.0);
+    let over = made.and_then(|made| made.checked_add(grace).ok());
+    !grace.is_zero() && over.is_some_and(|over| over <= now)
 }

@@ -63,7 +63,7 @@ impl AgentRuns {
                 seen.namespace_terminating = self.is_namespace_terminating(&run).await;
             }
             if matches!(seen.job, Sight::Absent) && is_due(stage, now) {
-                seen.found = Some(self.find(&run).await?);
+                seen.found = Some(self.find(&run, now).await?);
             }
         }
         (seen.pods, seen.other_pods) = own_pods

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::admission::Limits;
+use super::vcs;
 use crate::api::contract::env;
 use crate::api::policy::Defaults;
 use crate::api::schema::FreeObject;
@@ -53,6 +54,10 @@ pub(crate) struct Runner {
     pub(crate) log_retention: Duration,
     /// Settings of pods, by the keys of `runtime.config`, which go over them.
     pub(crate) pod: FreeObject,
+    /// Version control.
+    pub(crate) vcs: vcs::Settings,
+    /// How runners sign in to NATS.
+    pub(crate) nats: Option<vcs::Nats>,
 }
 
 impl Runner {
@@ -172,6 +177,8 @@ impl config::Settings for Runner {
             .or("604800"),
         );
         let pod = read_pod(reader);
+        let nats = vcs::Nats::read(reader);
+        let vcs = vcs::Settings::read(reader);
         let (key, mount) = (key?, mount?);
         let Defaults {
             image,
@@ -185,6 +192,8 @@ impl config::Settings for Runner {
             backoff_limit: backoff_limit?,
             log_retention: log_retention?,
             pod: pod?,
+            vcs: vcs?,
+            nats: nats?,
         })
     }
 }

@@ -15,7 +15,7 @@ pub(super) use end::{
 };
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
-pub(super) use warning::{is_changed, is_troubled, warned};
+pub(super) use warning::{is_changed, is_troubled, warned, with_vcs};
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;

@@ -4,17 +4,19 @@ mod metadata;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::settings::Runner;
 use super::turn::{self, Turn};
+use super::vcs::{self, Ask, Resolved};
 use crate::api::condition::{Lifecycle, Reason};
 use crate::api::kinds::agents::agent_run::{ContractStatus, WorkflowStep};
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
 use crate::api::kinds::shared::{SystemPromptKind, SystemPromptRef, Workload};
 use crate::api::kinds::{
     Agent, AgentProvider, AgentRun, Budget, ImplementationSpec, Memory, SecretBinding,
+    VersionControlProvider,
 };
 use crate::api::policy::Policy;
 
@@ -40,6 +42,16 @@ pub(super) struct Found {
     pub(super) bindings: Vec<Arc<SecretBinding>>,
     /// What the run is judged by.
     pub(super) policy: Arc<Policy>,
+    /// VersionControlProviders by name.
+    pub(super) hosts: BTreeMap<String, Arc<VersionControlProvider>>,
+    /// Names of the entries of Secrets that sign in somewhere, if they are there.
+    pub(super) secrets: BTreeMap<String, BTreeSet<String>>,
+    /// The same of ConfigMaps.
+    pub(super) config_maps: BTreeMap<String, BTreeSet<String>>,
+    /// Repositories, in lower case, and branches that other runs work on.
+    pub(super) heads: BTreeSet<(String, String)>,
+    /// Whether what may come late had its time.
+    pub(super) is_late: bool,
 }
 
 /// Everything that a Job of a run is made from.
@@ -62,6 +74,10 @@ pub(super) struct Work<'a> {
     pub(super) parameters: BTreeMap<String, String>,
     /// Parameters under all the names that agents know them by.
     pub(super) metadata: BTreeMap<String, String>,
+    /// The repository.
+    pub(super) vcs: Resolved,
+    /// Everything else that is known.
+    pub(super) found: &'a Found,
 }
 
 /// The system prompt.
@@ -170,8 +186,20 @@ pub(super) fn resolve<'a>(
     let mut parameters = run.spec.parameters.clone().unwrap_or_default();
     let added = step.and_then(|step| step.parameters.clone());
     parameters.extend(added.unwrap_or_default());
-    let metadata = metadata::of(Some(&parameters), implementation);
+    let mut metadata = metadata::of(Some(&parameters), implementation);
     metadata::check(implementation, &metadata)?;
+    let vcs = vcs::resolve(&Ask {
+        run,
+        agent,
+        implementation,
+        parameters: &parameters,
+        metadata: &metadata,
+        found,
+        settings: &runner.vcs,
+    })?;
+    if turn == Turn::Whole {
+        name_branches(&vcs, &mut parameters, &mut metadata);
+    }
     let prompt = prompt(run, Some(agent));
     let prompt_text = match prompt {
         Prompt::Text(text) => Some(text.to_owned()),
@@ -191,7 +219,25 @@ pub(super) fn resolve<'a>(
         image,
         parameters,
         metadata,
+        vcs,
+        found,
     })
+}
+
+/// Branches that were found out are parameters like others, unless one says so already.
+fn name_branches(
+    vcs: &Resolved,
+    parameters: &mut BTreeMap<String, String>,
+    metadata: &mut BTreeMap<String, String>,
+) {
+    let Some(vcs) = vcs.used() else { return };
+    for (name, branch) in [("base", &vcs.base), ("head", &vcs.head)] {
+        let Some(branch) = branch.as_ref().filter(|_| !metadata.contains_key(name)) else {
+            continue;
+        };
+        parameters.insert(name.to_owned(), branch.clone());
+        metadata.insert(name.to_owned(), branch.clone());
+    }
 }
 
 /// What is not there, each with its reason.

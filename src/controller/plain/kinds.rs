@@ -31,8 +31,13 @@ pub(in crate::controller) trait Plain: Statused {
         Vec::new()
     }
 
-    /// Names of ConfigMaps without which it cannot be used.
-    fn config_maps(&self) -> Vec<&str> {
+    /// Secrets and their entries without which it cannot be used.
+    fn secret_entries(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// ConfigMaps and their entries without which it cannot be used.
+    fn config_map_entries(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 

@@ -26,8 +26,9 @@ use crate::controller::driver::plan::{Next, Plan, Step};
 const POLL: Duration = Duration::from_secs(5);
 
 /// Reasons to wait of whose end nobody tells us.
-const UNWATCHED: [Lifecycle; 5] = [
+const UNWATCHED: [Lifecycle; 6] = [
     Lifecycle::SecretNotFound,
+    Lifecycle::SecretKeyMissing,
     Lifecycle::ConfigMapNotFound,
     Lifecycle::ConfigMapKeyMissing,
     Lifecycle::ClaimNotFound,
@@ -99,6 +100,7 @@ pub(super) fn begin(
             steps.push(Step::Do(Action::Admit));
         }
         let reserved = status::reserved(run, turn, made.prompt.as_deref(), seen.now);
+        let reserved = status::with_vcs(run, reserved, &made.vcs);
         steps.push(Step::status(status::warned(run, reserved, &verdict.warned)));
         return Plan::steps(steps);
     }

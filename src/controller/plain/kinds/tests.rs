@@ -12,6 +12,7 @@ fn around() -> Around {
     Around {
         now: NOW.parse().unwrap(),
         last_delivery: None,
+        deprecated: Default::default(),
     }
 }
 
@@ -186,7 +187,7 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
         (
             "token",
             json!({ "token": token }),
-            vec!["t"],
+            vec![("t", "token")],
             vec![],
             "AuthReady",
             false,
@@ -194,7 +195,7 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
         (
             "old token",
             json!({"method": "token", "token": old}),
-            vec!["t"],
+            vec![("t", "token")],
             vec![],
             "AuthReady",
             true,
@@ -202,15 +203,16 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
         (
             "ssh",
             json!({ "ssh": ssh }),
-            vec!["k"],
-            vec!["h"],
+            vec![("k", "privateKey")],
+            vec![("h", "known_hosts")],
             "AuthReady",
             false,
         ),
         (
             "app",
-            json!({"method": "app", "app": {"privateKeySecretRef": {"name": "a"}}, "token": old}),
-            vec!["a"],
+            json!({"method": "app", "token": old, "app": {
+                "privateKeySecretRef": {"name": "a", "key": "pem"}, "appId": 1, "installationId": "2"}}),
+            vec![("a", "pem")],
             vec![],
             "AuthReady",
             false,
@@ -218,8 +220,14 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
     ] {
         let host: VersionControlProvider =
             object(json!({"provider": "github", "auth": auth}), json!(null));
-        assert_eq!(host.secrets(), secrets, "{row}");
-        assert_eq!(host.config_maps(), config_maps, "{row}");
+        let owned = |entries: Vec<(&str, &str)>| -> Vec<(String, String)> {
+            let entries = entries.into_iter();
+            entries
+                .map(|(name, key)| (name.to_owned(), key.to_owned()))
+                .collect()
+        };
+        assert_eq!(host.secret_entries(), owned(secrets), "{row}");
+        assert_eq!(host.config_map_entries(), owned(config_maps), "{row}");
         let stand = host.stand(&around());
         assert_eq!(stand.reason.as_str(), reason, "{row}");
         assert_eq!(stand.warning.is_some(), warns, "{row}");
