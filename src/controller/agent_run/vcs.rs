@@ -13,6 +13,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kube::ResourceExt;
+
 use super::rules;
 use super::turn;
 use super::work::{Found, Lack};
@@ -113,71 +115,108 @@ fn name<'a>(ask: &Ask<'a>) -> Option<&'a str> {
 ///
 /// When the run needs version control and cannot have it, or when something may still come.
 pub(super) fn resolve(ask: &Ask<'_>) -> Result<Resolved, Lack> {
+    match answer(ask) {
+        Ok(vcs) => Ok(Resolved::Use(Box::new(vcs))),
+        Err(turned) => turned,
+    }
+}
+
+/// What comes of a question that was not answered well.
+type Turned = Result<Resolved, Lack>;
+
+fn answer(ask: &Ask<'_>) -> Result<Vcs, Turned> {
     let policy = ask.run.spec.vcs_policy.clone().unwrap_or_default();
     let mode = policy.mode.unwrap_or(VcsMode::ReadWrite);
     let asked = Asked {
         is_required: policy.required == Some(true) && mode != VcsMode::None,
         is_late: ask.found.is_late,
+        mode,
     };
+    let (name, host, repository) = place(ask, asked)?;
+    let auth = auth(&host.spec);
+    let mode = rights(ask, host, &auth, asked)?;
+    let (base, head) = branch::of(ask, &host.spec, repository);
+    Ok(Vcs {
+        name: name.to_owned(),
+        host: Arc::clone(host),
+        repository: repository.to_owned(),
+        base,
+        head,
+        mode,
+        warning: auth::warning(ask, &host.spec, &auth),
+        auth,
+    })
+}
+
+/// Name and object of the provider, and the repository.
+type Place<'a> = (&'a str, &'a Arc<VersionControlProvider>, &'a str);
+
+/// Where the repository is: the first six questions.
+fn place<'a>(ask: &Ask<'a>, asked: Asked) -> Result<Place<'a>, Turned> {
     // 1
     if !ask.settings.enabled {
         let message = "the operator has switched version control off";
-        return skip(Lifecycle::VcsProvidersDisabled, message);
+        return Err(skip(Lifecycle::VcsProvidersDisabled, message));
     }
     // 2
     let Some(name) = name(ask) else {
         let message = "neither the run nor its work nor its agent names a VersionControlProvider";
-        return match asked.is_required {
+        return Err(match asked.is_required {
             true => Err(wrong(Lifecycle::MissingVcsProvider, message)),
             false => Ok(Resolved::Unasked),
-        };
+        });
     };
     // 3
     let Some(host) = ask.found.hosts.get(name) else {
         let message = format!("VersionControlProvider {name} does not exist");
-        return asked.awaits(
-            Lifecycle::MissingVcsProvider,
-            Lifecycle::MissingVcsProvider,
-            message,
-        );
+        let reason = Lifecycle::MissingVcsProvider;
+        return Err(asked.awaits(reason, reason, message));
     };
     // 4
     let Some(repository) = ask.metadata.get("repository") else {
         let message = "no repository is given; set parameter repository";
-        return asked.without(Lifecycle::MissingRepository, message);
+        return Err(asked.without(Lifecycle::MissingRepository, message));
     };
     // 5
     if let Some(message) = not_allowed(&host.spec, ask.settings, repository) {
-        return match mode {
+        return Err(match asked.mode {
             VcsMode::ReadWrite | VcsMode::ReadOnly => {
                 Err(wrong(Lifecycle::VcsPolicyDenied, message))
             }
             VcsMode::None => skip(Lifecycle::VcsPolicyDenied, message),
-        };
+        });
     }
     // 6
-    if mode == VcsMode::None {
-        return skip(
-            Lifecycle::VcsDisabled,
-            "the run asks for no version control",
-        );
+    if asked.mode == VcsMode::None {
+        let message = "the run asks for no version control";
+        return Err(skip(Lifecycle::VcsDisabled, message));
     }
+    Ok((name, host, repository))
+}
+
+/// What may be done there: the other seven.
+fn rights(
+    ask: &Ask<'_>,
+    host: &VersionControlProvider,
+    auth: &Auth,
+    asked: Asked,
+) -> Result<VcsMode, Turned> {
+    let name = host.name_any();
     // 7
-    let able = capable(&host.spec, mode);
-    if able != mode && asked.is_required {
+    let able = capable(&host.spec, asked.mode);
+    if able != asked.mode && asked.is_required {
         let message = format!("VersionControlProvider {name} allows less than the run needs");
-        return Err(wrong(Lifecycle::VcsCapabilityDenied, message));
+        return Err(Err(wrong(Lifecycle::VcsCapabilityDenied, message)));
     }
     // 8 to 11
-    let auth = auth(&host.spec);
-    if let Some(turned) = sign_in(ask, host, &auth, asked) {
-        return turned;
+    if let Some(turned) = sign_in(ask, host, auth, asked) {
+        return Err(turned);
     }
     // 12
-    let mode = match (able, &auth) {
+    let mode = match (able, auth) {
         (VcsMode::ReadWrite, Auth::None) if asked.is_required => {
             let message = format!("VersionControlProvider {name} has no credentials to write with");
-            return Err(wrong(Lifecycle::VcsAuthUnavailable, message));
+            return Err(Err(wrong(Lifecycle::VcsAuthUnavailable, message)));
         }
         (VcsMode::ReadWrite, Auth::None) => VcsMode::ReadOnly,
         (able, _) => able,
@@ -185,19 +224,9 @@ pub(super) fn resolve(ask: &Ask<'_>) -> Result<Resolved, Lack> {
     // 13
     if mode == VcsMode::None {
         let message = format!("VersionControlProvider {name} allows neither to read nor to write");
-        return skip(Lifecycle::VcsDisabled, message);
+        return Err(skip(Lifecycle::VcsDisabled, message));
     }
-    let (base, head) = branch::of(ask, &host.spec, repository);
-    Ok(Resolved::Use(Box::new(Vcs {
-        name: name.to_owned(),
-        host: Arc::clone(host),
-        repository: repository.clone(),
-        base,
-        head,
-        mode,
-        warning: auth::warning(ask, &host.spec, &auth),
-        auth,
-    })))
+    Ok(mode)
 }
 
 /// What the run wants of a question that cannot be answered well.
@@ -205,15 +234,12 @@ pub(super) fn resolve(ask: &Ask<'_>) -> Result<Resolved, Lack> {
 struct Asked {
     is_required: bool,
     is_late: bool,
+    mode: VcsMode,
 }
 
 impl Asked {
     /// The run ends, or goes on without.
-    fn without(
-        self,
-        reason: impl Into<Reason>,
-        message: impl Into<String>,
-    ) -> Result<Resolved, Lack> {
+    fn without(self, reason: impl Into<Reason>, message: impl Into<String>) -> Turned {
         match self.is_required {
             true => Err(wrong(reason, message)),
             false => skip(reason, message),
@@ -295,7 +321,7 @@ fn sign_in(
     host: &VersionControlProvider,
     auth: &Auth,
     asked: Asked,
-) -> Option<Result<Resolved, Lack>> {
+) -> Option<Turned> {
     // 8
     if let Some(message) = auth::unsupported(&host.spec) {
         return Some(asked.without(Lifecycle::UnsupportedVcsAuth, message));
