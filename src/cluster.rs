@@ -4,6 +4,7 @@
 mod calls;
 mod fitness;
 mod namespaces;
+pub mod policy;
 mod run_defaults;
 
 pub use calls::{Call, Code, Verb, Witness};

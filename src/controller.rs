@@ -16,6 +16,7 @@ mod metrics;
 mod needs;
 mod orchestration_run;
 mod plain;
+mod policy;
 mod runs;
 mod schedule;
 mod shelves;
@@ -72,11 +73,17 @@ pub async fn run(args: Args) -> Result<(), Error> {
         pod,
         mut lease,
         runs,
+        policy,
         events,
         stream,
         egress,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
+    let rules =
+        policy::Source::load(policy, runs.runner.defaults()).map_err(|refused| Error::Start {
+            what: "put the policy in force",
+            source: refused.into(),
+        })?;
     let mut program = Program::start(IDENTITY, PATHS, common, notes).await?;
     let stream = (stream, stream::listen(&stream)?);
     let metrics = Metrics::new(&program.telemetry().meter());
@@ -108,7 +115,12 @@ pub async fn run(args: Args) -> Result<(), Error> {
         untold: driver::untold::Untold::default(),
         egress,
         fit: fit.clone(),
+        rules: rules.rules(),
+        deprecated: runs.runner.vcs.deprecated.clone(),
     });
+    program
+        .tasks
+        .support("policy", |shutdown| rules.run(shutdown).map_err(Into::into));
     let pace = Pace { workers, sweep };
     wiring::start(&mut program, context, groups, (runs, stream), pace);
     let tasks = &mut program.tasks;

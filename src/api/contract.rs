@@ -77,6 +77,8 @@ pub mod annotation {
     pub const YIELD_REFUSED: &str = "agents.proompteng.ai/yield-refused";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
+    /// On an AgentRun or an Agent: name of the Budget that its runs are held to.
+    pub const BUDGET: &str = "agents.proompteng.ai/budget";
     /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.
     pub const JOB_DELETED_BY: &str = "agents.proompteng.ai/job-deleted-by";
 }
@@ -240,14 +242,23 @@ pub mod env {
     pub const RUNNER_IMAGE_PULL_SECRETS: &str = "JANGAR_AGENT_RUNNER_IMAGE_PULL_SECRETS";
     /// Priority class of pods.
     pub const RUNNER_PRIORITY_CLASS: &str = "JANGAR_AGENT_RUNNER_PRIORITY_CLASS";
-    /// Secret with user and password of NATS that every run gets.
-    pub const RUNNER_NATS_SECRET: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_SECRET_NAME";
-    /// Entry of that Secret with the user.
-    pub const RUNNER_NATS_USERNAME_KEY: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_USERNAME_KEY";
-    /// Entry of that Secret with the password.
-    pub const RUNNER_NATS_PASSWORD_KEY: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_PASSWORD_KEY";
     /// Scheduler of pods.
     pub const RUNNER_SCHEDULER_NAME: &str = "JANGAR_AGENT_RUNNER_SCHEDULER_NAME";
+    /// Secret with which runners sign in to NATS.
+    pub const RUNNER_NATS_AUTH_SECRET_NAME: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_SECRET_NAME";
+    /// Entry of that Secret with the user.
+    pub const RUNNER_NATS_AUTH_USERNAME_KEY: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_USERNAME_KEY";
+    /// Entry of that Secret with the password.
+    pub const RUNNER_NATS_AUTH_PASSWORD_KEY: &str = "JANGAR_AGENT_RUNNER_NATS_AUTH_PASSWORD_KEY";
+    /// Whether runs use version control.
+    pub const VCS_PROVIDERS_ENABLED: &str = "JANGAR_AGENTS_CONTROLLER_VCS_PROVIDERS_ENABLED";
+    /// Token types that are warned of.
+    pub const VCS_DEPRECATED_TOKEN_TYPES: &str =
+        "JANGAR_AGENTS_CONTROLLER_VCS_DEPRECATED_TOKEN_TYPES";
+    /// Limits of pull requests, for runners.
+    pub const VCS_PR_RATE_LIMITS: &str = "JANGAR_AGENTS_CONTROLLER_VCS_PR_RATE_LIMITS";
+    /// The only repositories on GitHub that runs may use.
+    pub const GITHUB_REPOS_ALLOWED: &str = "JANGAR_GITHUB_REPOS_ALLOWED";
     /// Seconds that a run is kept after its end.
     pub const RUN_RETENTION: &str = "JANGAR_AGENTS_CONTROLLER_AGENTRUN_RETENTION_SECONDS";
     /// Most runs of one namespace at a time.

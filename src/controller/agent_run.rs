@@ -8,17 +8,20 @@ mod admission;
 mod apply;
 mod artifacts;
 mod custom;
+mod find;
 mod gather;
 mod graves;
 mod job;
 mod line;
 mod plan;
 mod retention;
+mod rules;
 mod settings;
 #[cfg(test)]
 mod simulation;
 mod status;
 mod turn;
+mod vcs;
 mod work;
 
 use std::sync::{Arc, OnceLock};
@@ -36,10 +39,11 @@ use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
 use super::shelves::Shelves;
+use crate::api::condition::Lifecycle;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
-use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
+use crate::api::kinds::{AgentRun, Budget};
 use admission::Book;
 use custom::call::Replies;
 use plan::pods::DISRUPTION;
@@ -55,6 +59,7 @@ pub(super) use plan::pods::{detail, is_at_work, never_ran, works};
 pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
 pub(super) use status::verdict::failure;
+pub(super) use vcs::{Auth, Deprecated, auth};
 
 /// The reconciler of runs.
 pub(super) struct AgentRuns {
@@ -218,6 +223,24 @@ impl Wakes {
             let namespace = object.namespace().unwrap_or_default();
             self.work.add(Key::new(namespace, run), Priority::Record);
         }
+    }
+
+    /// A Budget has come or changed: the runs that it holds back look again.
+    pub(super) fn on_budget(self: &Arc<Self>) -> Told<Budget> {
+        let wakes = Arc::clone(self);
+        Arc::new(move |change| {
+            let Change::Applied { object, .. } = change else {
+                return;
+            };
+            let namespace = object.namespace().unwrap_or_default();
+            let held = [Lifecycle::Exceeded, Lifecycle::MissingBudget].map(Lifecycle::as_str);
+            let waiting = |run: &AgentRun| {
+                status::blocked_reason(run).is_some_and(|reason| held.contains(&reason))
+            };
+            for run in wakes.runs.shelves.runs.in_namespace(&namespace, waiting) {
+                wakes.work.add(Key::of(&*run), Priority::Create);
+            }
+        })
     }
 
     /// Something that runs refer to has come or changed: those that wait in its namespace look again.

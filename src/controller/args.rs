@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::groups::Groups;
 use super::{agent_run, egress, lease, stream, variables};
 use crate::api::contract::{env, port};
+use crate::cluster::policy;
 use crate::events;
 use crate::kit::args::{Common, Defaults};
 use crate::kit::config::{Flags, Invalid, Reader, Setting, Settings};
@@ -22,6 +23,7 @@ pub struct Config {
     pub(super) pod: OwnPod,
     pub(super) lease: lease::Settings,
     pub(super) runs: agent_run::Settings,
+    pub(super) policy: policy::Settings,
     pub(super) events: events::Settings,
     pub(super) stream: stream::Settings,
     pub(super) egress: egress::Settings,
@@ -57,6 +59,7 @@ impl Settings for Config {
         let pod = OwnPod::read(reader);
         let lease = lease::Settings::read(reader);
         let runs = agent_run::Settings::read(reader);
+        let policy = policy::Settings::read_rules(reader);
         let events = events::Settings::read(reader);
         let stream = stream::Settings::read(reader);
         let egress = egress::Settings::read(reader);
@@ -74,6 +77,7 @@ impl Settings for Config {
             pod: pod?,
             lease: lease?,
             runs: runs?,
+            policy: policy?,
             events: events?,
             stream: stream?,
             egress: egress?,

@@ -3,25 +3,28 @@
 //! Every write goes through here: it never lasts longer than the lease is certainly ours, has a deadline, and names what
 //! it is about.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::future::Future;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use json_patch::Patch as JsonPatch;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::NamespaceResourceScope;
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::{NamespaceResourceScope, Request};
 use kube::{Api, Client, Resource, ResourceExt};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::agent_run::Deprecated;
 use super::driver::fault::{Class, Fault};
 use super::driver::plan::Notice;
 use super::driver::untold::Untold;
 use super::egress::Egress;
 use super::metrics::Metrics;
+use super::policy::Rules;
 use super::start::Fit;
 use crate::api::contract::FIELD_MANAGER;
 use crate::events::{Effect, Emitter, Note, Occurrence, Regarding};
@@ -72,6 +75,13 @@ impl<K> Thing for K where
 {
 }
 
+/// A Secret or ConfigMap of which only the names of its entries are kept.
+#[derive(Clone, Deserialize)]
+struct Entries {
+    #[serde(default)]
+    data: BTreeMap<String, IgnoredAny>,
+}
+
 /// What every reconciler works with.
 pub(crate) struct Context {
     pub(crate) client: Client,
@@ -85,6 +95,10 @@ pub(crate) struct Context {
     /// What is still to be told of writes that got no answer.
     pub(crate) untold: Untold,
     pub(crate) egress: Egress,
+    /// What runs and calls are judged by before they begin.
+    pub(crate) rules: Rules,
+    /// Sorts of tokens to be given up.
+    pub(crate) deprecated: Deprecated,
 }
 
 impl Context {
@@ -119,6 +133,25 @@ impl Context {
         let api: Api<K> = self.api(namespace);
         let found = within_deadline(what, api.get_metadata_opt(name)).await?;
         Ok(found.is_some())
+    }
+
+    /// The names of the entries of a Secret or ConfigMap, if it is there. The API server sends the values too; they are
+    /// dropped unread.
+    pub(crate) async fn entries<K: Thing>(
+        &self,
+        what: &'static str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeSet<String>>, Fault> {
+        let path = K::url_path(&(), Some(namespace));
+        let request = Request::new(path).get(name, &GetParams::default());
+        let request = request.map_err(|error| Fault::new(what, Class::Spec, &error.to_string()))?;
+        let found = within_deadline(what, self.client.request::<Entries>(request)).await;
+        match found {
+            Ok(found) => Ok(Some(found.data.into_keys().collect())),
+            Err(fault) if fault.is_not_found() => Ok(None),
+            Err(fault) => Err(fault),
+        }
     }
 
     pub(crate) async fn create<K: Thing>(

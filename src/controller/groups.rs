@@ -165,13 +165,11 @@ const fn readers(kind: Kind) -> &'static [Group] {
         Kind::ToolRun | Kind::ApprovalPolicy | Kind::SignalDelivery => {
             &[Group::Orchestrations, Group::Supporting]
         }
-        Kind::Tool
-        | Kind::Budget
-        | Kind::SecretBinding
-        | Kind::Signal
-        | Kind::Schedule
-        | Kind::Artifact
-        | Kind::Workspace => &[Group::Supporting],
+        // Runs are held to them, whether or not anybody says how they stand.
+        Kind::Budget | Kind::SecretBinding => &[Group::Agents, Group::Supporting],
+        Kind::Tool | Kind::Signal | Kind::Schedule | Kind::Artifact | Kind::Workspace => {
+            &[Group::Supporting]
+        }
     }
 }
 
@@ -200,7 +198,12 @@ mod tests {
             names(&apart, Kind::Agent),
             "in namespace a and in namespace b"
         );
-        assert_eq!(names(&apart, Kind::Budget), "", "its group is off");
+        assert_eq!(names(&apart, Kind::Tool), "", "its group is off");
+        assert_eq!(
+            names(&apart, Kind::Budget),
+            "in namespace a and in namespace b",
+            "runs are held to it"
+        );
         assert_eq!(
             names(&apart, Kind::OrchestrationRun),
             "in namespace b and in namespace c"

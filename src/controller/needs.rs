@@ -78,7 +78,7 @@ const fn changes(kind: Kind) -> &'static [(Group, &'static [&'static str])] {
 }
 
 /// What runs are made of.
-fn for_runs(scope: &Scope) -> [Need; 4] {
+fn for_runs(scope: &Scope) -> [Need; 5] {
     let jobs = &["get", "list", "watch", "create", "patch", "delete"];
     let pods = &["get", "list", "watch", "patch", "delete"];
     [
@@ -86,13 +86,14 @@ fn for_runs(scope: &Scope) -> [Need; 4] {
         other("", "pods", pods, scope),
         other("", "configmaps", &["get", "create"], scope),
         other("", "secrets", &["get"], scope),
+        other("", "persistentvolumeclaims", &["get"], scope),
     ]
 }
 
 /// What calls of tools and workspaces are made of.
 fn for_tools(scope: &Scope) -> [Need; 5] {
     let claims = &["get", "list", "watch", "create", "patch", "delete"];
-    let [jobs, pods, config_maps, secrets] = for_runs(scope);
+    let [jobs, pods, config_maps, secrets, _] = for_runs(scope);
     let claims = other("", "persistentvolumeclaims", claims, scope);
     [jobs, pods, config_maps, secrets, claims]
 }

@@ -24,8 +24,10 @@ use crate::api::kind::Kind;
 use crate::api::kinds::SignalDelivery;
 use crate::api::names::Form;
 use crate::api::references::references;
-pub(super) use kinds::{Plain, decision};
+pub(super) use kinds::{Plain, decision, spent};
 use plan::{Around, Observed};
+
+const LOOK: &str = "look up what the object refers to";
 
 /// The reconciler of one such kind.
 pub(super) struct Plains<K> {
@@ -44,27 +46,48 @@ impl<K: Plain> Plains<K> {
     }
 
     /// What the object needs and what is not there.
-    async fn missing(&self, object: &K, key: &Key) -> Result<Vec<Lack>, Fault> {
+    async fn missing(&self, object: &K, at: &Key) -> Result<Vec<Lack>, Fault> {
         let json = serde_json::to_value(object).unwrap_or_default();
         let needed = object.needs();
         let missing = references(K::KIND, &json)
             .into_iter()
             .filter(|reference| needed.contains(&reference.kind))
             .filter(|reference| {
-                let at = Key::new(&key.namespace, &reference.name);
-                self.shelves.has(reference.kind, &at) == Some(false)
+                let key = Key::new(&at.namespace, &reference.name);
+                self.shelves.has(reference.kind, &key) == Some(false)
             });
         let mut lacks: Vec<_> = missing
             .map(|missing| Lack::object(missing.kind, &missing.name))
             .collect();
         for name in fit(&object.secrets()) {
-            if !self.is_there::<Secret>(&key.namespace, name).await? {
+            if !self.is_there::<Secret>(&at.namespace, name).await? {
                 lacks.push(Lack::secret(name));
             }
         }
-        for name in fit(&object.config_maps()) {
-            if !self.is_there::<ConfigMap>(&key.namespace, name).await? {
-                lacks.push(Lack::config_map(name));
+        for (name, key) in object.secret_entries() {
+            match self
+                .context
+                .entries::<Secret>(LOOK, &at.namespace, &name)
+                .await?
+            {
+                None => lacks.push(Lack::secret(&name)),
+                Some(entries) if !entries.contains(&key) => {
+                    lacks.push(Lack::secret_key(&name, &key));
+                }
+                Some(_) => {}
+            }
+        }
+        for (name, key) in object.config_map_entries() {
+            match self
+                .context
+                .entries::<ConfigMap>(LOOK, &at.namespace, &name)
+                .await?
+            {
+                None => lacks.push(Lack::config_map(&name)),
+                Some(entries) if !entries.contains(&key) => {
+                    lacks.push(Lack::config_map_key(&name, &key));
+                }
+                Some(_) => {}
             }
         }
         Ok(lacks)
@@ -72,8 +95,7 @@ impl<K: Plain> Plains<K> {
 
     /// Asks for metadata only, so that no secret is ever read.
     async fn is_there<S: Thing>(&self, namespace: &str, name: &str) -> Result<bool, Fault> {
-        let what = "look up what the object refers to";
-        self.context.is_there::<S>(what, namespace, name).await
+        self.context.is_there::<S>(LOOK, namespace, name).await
     }
 }
 
@@ -117,7 +139,11 @@ impl<K: Plain> Reconciler for Plains<K> {
         Ok(Observed {
             object,
             missing,
-            around: Around { now, last_delivery },
+            around: Around {
+                now,
+                last_delivery,
+                deprecated: self.context.deprecated.clone(),
+            },
         })
     }
 

@@ -214,7 +214,8 @@ impl<S> Standing<S> {
     }
 
     /// The same, held back because something that it needs is not there.
-    pub(super) fn lacking(self, reason: Lifecycle) -> Self {
+    pub(super) fn lacking(self, reason: impl Into<Reason>) -> Self {
+        let reason = reason.into();
         let next = self.observe(ConditionType::Blocked, reason);
         next.seeing(
             ConditionType::ReferencesResolved,

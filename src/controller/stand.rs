@@ -55,10 +55,20 @@ impl Lack {
         }
     }
 
+    /// An entry of a Secret.
     pub(super) fn secret_key(name: &str, key: &str) -> Self {
         Self {
             reason: Lifecycle::SecretKeyMissing,
             what: format!("entry {key} of Secret {name}"),
+            is_watched: false,
+        }
+    }
+
+    /// An entry of a ConfigMap.
+    pub(super) fn config_map_key(name: &str, key: &str) -> Self {
+        Self {
+            reason: Lifecycle::ConfigMapKeyMissing,
+            what: format!("entry {key} of ConfigMap {name}"),
             is_watched: false,
         }
     }

@@ -61,10 +61,10 @@ pub(super) fn start(
     };
     let schedules = wiring.schedules(&shelves);
     let steps = wiring.orchestrations(&shelves, runs.grace, &schedules);
-    let runs = wiring.agents(&shelves, runs, &schedules, &steps);
-    wiring.supporting(&shelves, &steps);
+    let (reconciler, wakes) = wiring.agents(&shelves, runs, &schedules, &steps);
+    wiring.supporting(&shelves, &wakes, &steps);
     wiring.tools(&shelves, calls, &steps);
-    wiring.show(&shelves, &runs, stream);
+    wiring.show(&shelves, &reconciler, stream);
     wiring.run();
 }
 
@@ -87,7 +87,7 @@ impl Wiring<'_> {
         settings: agent_run::Settings,
         schedules: &Copied,
         steps: &Steps,
-    ) -> Arc<AgentRuns> {
+    ) -> (Arc<AgentRuns>, Arc<Wakes>) {
         let (reconciler, runs) = self.runs(shelves, settings);
         let agents = self.plain("agents", shelves, &shelves.agents);
         let providers = self.plain("providers", shelves, &shelves.providers);
@@ -135,7 +135,12 @@ impl Wiring<'_> {
         self.follow(
             Kind::VersionControlProvider,
             &shelves.hosts,
-            vec![agent_needs().told(), work_needs.told(), on_change(hosts)],
+            vec![
+                runs.on_reference(),
+                agent_needs().told(),
+                work_needs.told(),
+                on_change(hosts),
+            ],
         );
         self.follow(
             Kind::ImplementationSpec,
@@ -147,11 +152,11 @@ impl Wiring<'_> {
             &shelves.sources,
             vec![on_change(sources)],
         );
-        reconciler
+        (reconciler, runs)
     }
 
     /// Everything besides agents and orchestrations.
-    fn supporting(&mut self, shelves: &Arc<Shelves>, steps: &Steps) {
+    fn supporting(&mut self, shelves: &Arc<Shelves>, runs: &Arc<Wakes>, steps: &Steps) {
         let signals = self.plain("signals", shelves, &shelves.signals);
         let deliveries = self.plain("deliveries", shelves, &shelves.deliveries);
         let bindings = self.plain("bindings", shelves, &shelves.bindings);
@@ -184,7 +189,11 @@ impl Wiring<'_> {
             &shelves.approvals,
             vec![on_change(approvals), steps.on_awaited()],
         );
-        self.follow(Kind::Budget, &shelves.budgets, vec![on_change(budgets)]);
+        self.follow(
+            Kind::Budget,
+            &shelves.budgets,
+            vec![on_change(budgets), runs.on_budget()],
+        );
         self.follow(
             Kind::Artifact,
             &shelves.artifacts,

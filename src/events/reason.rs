@@ -97,6 +97,8 @@ catalogue! {
     MissingSecret: Warning, Resolve;
     /// An object that is referred to does not exist yet; it is waited for.
     ReferenceMissing: Warning, Resolve;
+    /// The host of the repository advises against the sort of token in use.
+    DeprecatedAuth: Warning, Resolve;
     /// An address in the object is one that may not be called.
     EgressDenied: Warning, Resolve;
     /// A service that the object names does not answer.

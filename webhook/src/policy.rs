@@ -6,19 +6,18 @@
 
 mod herald;
 mod metrics;
-mod settings;
 mod source;
 
 use std::sync::Arc;
 
 use agents::api::policy::Policy;
+pub use agents::cluster::policy::{Modes, Overrides, Refused, Settings};
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 
 pub use herald::Herald;
 pub use metrics::Metrics;
-pub use settings::{Modes, Overrides, Settings};
-pub use source::{Refused, Source};
+pub use source::Source;
 
 /// Hexadecimal digits of a hash; enough to tell policies apart, short enough for an annotation.
 const HASH_DIGITS: usize = 12;

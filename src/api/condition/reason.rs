@@ -134,6 +134,10 @@ closed_words! {
         ConfigMapNotFound,
         /// The ConfigMap lacks the key.
         ConfigMapKeyMissing,
+        /// The PersistentVolumeClaim does not exist.
+        ClaimNotFound,
+        /// The Budget does not exist.
+        MissingBudget,
         /// The Signal does not exist.
         SignalMissing,
 

@@ -8,12 +8,13 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::plan::{Action, Observed, Why};
-use super::{AgentRuns, pruned_job, pruned_pod, pruned_run};
+use super::{AgentRuns, pruned_job, pruned_pod, pruned_run, rules};
 use crate::api::contract::{annotation, finalizer};
 use crate::api::kinds::AgentRun;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::{Class, Fault};
 use crate::controller::driver::plan::Notice;
+use crate::controller::runs::told;
 use crate::events::Reason;
 
 /// What is tried when the Job of a run is made; a refusal of it is final.
@@ -69,7 +70,12 @@ impl AgentRuns {
                 Ok(true)
             }
             Action::Hold | Action::LetGo | Action::Expire | Action::Admit => match &seen.run {
-                Some(run) => self.change_run(run, action).await,
+                Some(run) => {
+                    if *action == Action::Admit {
+                        audit(run, seen);
+                    }
+                    self.change_run(run, action).await
+                }
                 None => Ok(false),
             },
         }
@@ -137,6 +143,21 @@ impl AgentRuns {
         }
         self.shelves.jobs.learn(pruned_job(made));
         Ok(true)
+    }
+}
+
+/// Notes in the log what the policy only watches.
+fn audit(run: &AgentRun, seen: &Observed) {
+    let Some(found) = &seen.found else { return };
+    let audited = rules::verdict(run, found).audited;
+    if let Some((reason, causes)) = told(&audited) {
+        tracing::info!(
+            namespace = run.namespace(),
+            run = run.name_any(),
+            reason = reason.as_str(),
+            causes,
+            "The policy would not have let the run begin"
+        );
     }
 }
 

@@ -1,12 +1,11 @@
 //! Reads what a plan about a run needs: copies where they will do, the API server where a verdict depends on it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
-use kube::{Api, Resource, ResourceExt};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Resource, ResourceExt};
 
 use super::AgentRuns;
 use super::admission::Decision;
@@ -14,11 +13,9 @@ use super::custom;
 use super::plan::{Observed, Sight, is_of};
 use super::status::phase;
 use super::turn::{self, Stage, Turn, job_ref};
-use super::work::{Found, Prompt, memory_name, prompt};
 use crate::api::contract::finalizer;
 use crate::api::custody::{Absence, LastStatus, last_status_of};
 use crate::api::kinds::AgentRun;
-use crate::api::kinds::shared::SystemPromptKind;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::Fault;
 use crate::controller::runs::is_going;
@@ -77,7 +74,7 @@ impl AgentRuns {
             }
             let is_made = !matches!(seen.job, Sight::Absent) || custom::is_handed_over(&run);
             if !is_made && is_due(stage, now) {
-                seen.found = Some(self.find(&run).await?);
+                seen.found = Some(self.find(&run, now).await?);
                 seen.in_the_way = self.conflicts.in_the_way(&self.context, &*run).await?;
             }
         }
@@ -162,101 +159,6 @@ impl AgentRuns {
         self.shelves.jobs.unlearn(&key);
         Ok(Sight::Absent)
     }
-
-    /// What the run refers to, as far as it is there.
-    async fn find(&self, run: &AgentRun) -> Result<Found, Fault> {
-        let namespace = run.namespace().unwrap_or_default();
-        let shelves = &self.shelves;
-        let at = |name: &str| Key::new(&namespace, name);
-        let spec = &run.spec;
-        let agent = shelves.agents.get(&at(&spec.agent_ref.name));
-        let provider = agent
-            .as_ref()
-            .and_then(|agent| shelves.providers.get(&at(&agent.spec.provider_ref.name)));
-        let steps = turn::steps(run).iter();
-        let own = steps.filter_map(|step| step.implementation_spec_ref.as_ref());
-        let named = spec.implementation_spec_ref.iter().chain(own);
-        let implementations = named.filter_map(|reference| {
-            let stored = shelves.implementations.get(&at(&reference.name))?;
-            Some((reference.name.clone(), stored))
-        });
-        let memory = match memory_name(run, agent.as_deref()) {
-            Some(name) => shelves.memories.get(&at(name)),
-            None => shelves
-                .memories
-                .in_namespace(&namespace, |memory| memory.spec.default)
-                .into_iter()
-                .next(),
-        };
-        let mut secrets: Vec<&str> = spec
-            .secrets
-            .iter()
-            .flatten()
-            .map(|name| name.trim())
-            .collect();
-        let mut absent_config_maps = Vec::new();
-        let mut text = None;
-        if let Prompt::Stored(stored) = prompt(run, agent.as_deref()) {
-            match stored.kind {
-                SystemPromptKind::Secret => secrets.push(&stored.name),
-                SystemPromptKind::ConfigMap => {
-                    match self.read_config_map(&namespace, &stored.name).await? {
-                        Some(entries) => text = entry(entries, &stored.key),
-                        None => absent_config_maps.push(stored.name.clone()),
-                    }
-                }
-            }
-        }
-        // A blank name is for the rules to refuse, not for the API server.
-        secrets.retain(|name| !name.is_empty());
-        secrets.sort_unstable();
-        secrets.dedup();
-        Ok(Found {
-            absent_secrets: self.absent::<Secret>(&namespace, &secrets).await?,
-            absent_config_maps,
-            prompt: text,
-            agent,
-            provider,
-            implementations: implementations.collect(),
-            memory,
-        })
-    }
-
-    /// What is in a ConfigMap, if it is there.
-    async fn read_config_map(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<BTreeMap<String, String>>, Fault> {
-        if name.is_empty() {
-            return Ok(None);
-        }
-        let what = "look up what the run refers to";
-        let found: Option<ConfigMap> = self.context.look_up(what, namespace, name).await?;
-        Ok(found.map(|found| found.data.unwrap_or_default()))
-    }
-
-    /// Those of the names that lead nowhere. Asks for metadata only, so that no secret is ever read.
-    async fn absent<K>(&self, namespace: &str, names: &[&str]) -> Result<Vec<String>, Fault>
-    where
-        K: crate::controller::context::Thing,
-    {
-        let api: Api<K> = self.context.api(namespace);
-        let mut absent = Vec::new();
-        for name in names {
-            match api.get_metadata_opt(name).await {
-                Ok(Some(_)) => {}
-                Ok(None) => absent.push((*name).to_owned()),
-                Err(error) => return Err(Fault::of("look up what the run refers to", &error)),
-            }
-        }
-        Ok(absent)
-    }
-}
-
-/// A text in a ConfigMap; a blank one is none.
-fn entry(mut entries: BTreeMap<String, String>, key: &str) -> Option<String> {
-    entries.remove(key).filter(|text| !text.trim().is_empty())
 }
 
 /// Whether a Job was made for this very run.

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::settings::Runner;
 use super::turn::Turn;
+use super::vcs::{self, Resolved};
 use super::work::Work;
 use crate::api::contract::{finalizer, label};
 use crate::api::kinds::AgentRun;
@@ -34,6 +35,8 @@ pub(super) struct Made {
     pub(super) job: Job,
     /// The system prompt, as far as it may be read.
     pub(super) prompt: Option<String>,
+    /// The repository.
+    pub(super) vcs: Resolved,
 }
 
 /// The objects that carry out the work.
@@ -83,6 +86,7 @@ pub(super) fn make(work: &Work<'_>, runner: &Runner) -> Result<Made, String> {
         config_maps: config_maps.collect(),
         job,
         prompt: work.prompt_text.clone(),
+        vcs: work.vcs.clone(),
     })
 }
 
@@ -160,7 +164,7 @@ fn scope(work: &Work<'_>) -> Value {
         "implementation": implementation,
         "parameters": parameters,
         "memory": memory,
-        "vcs": {},
+        "vcs": work.vcs.used().map_or_else(|| serde_json::json!({}), vcs::document),
         "step": place(work),
     })
 }

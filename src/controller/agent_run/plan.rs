@@ -236,7 +236,7 @@ fn follow(seen: &Observed, run: &Arc<AgentRun>, turn: Turn, settings: &Settings)
                 job.name_any()
             );
             let lack = Lack::Waits {
-                reason: Lifecycle::JobNameConflict,
+                reason: Lifecycle::JobNameConflict.into(),
                 message,
             };
             begin::wait(seen, run, settings, &lack)

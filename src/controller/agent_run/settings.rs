@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::admission::Limits;
 use super::artifacts::Artifacts;
+use super::vcs;
 use crate::api::contract::env;
 use crate::api::policy::Defaults;
 use crate::api::schema::FreeObject;
@@ -52,14 +53,27 @@ pub(crate) struct Runner {
     pub(crate) service_account: Option<String>,
     /// Credentials that every run gets.
     pub(crate) auth: Option<Auth>,
-    /// Credentials for NATS that every run gets whose agent may have them.
-    pub(crate) nats: Option<Nats>,
     /// How often a Job tries a failed pod again.
     pub(crate) backoff_limit: usize,
     /// How long the runner keeps its log.
     pub(crate) log_retention: Duration,
     /// Settings of pods, by the keys of `runtime.config`, which go over them.
     pub(crate) pod: FreeObject,
+    /// Version control.
+    pub(crate) vcs: vcs::Settings,
+    /// How runners sign in to NATS.
+    pub(crate) nats: Option<vcs::Nats>,
+}
+
+impl Runner {
+    /// What the policy counts as if the run had written it.
+    pub(crate) fn defaults(&self) -> Defaults {
+        Defaults {
+            image: self.image.clone(),
+            service_account: self.service_account.clone(),
+            auth_secret: self.auth.as_ref().map(|auth| auth.secret.clone()),
+        }
+    }
 }
 
 /// Credentials that every run gets.
@@ -68,14 +82,6 @@ pub(crate) struct Auth {
     pub(crate) secret: String,
     pub(crate) key: String,
     pub(crate) mount: String,
-}
-
-/// Credentials for NATS.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Nats {
-    pub(crate) secret: String,
-    pub(crate) user_key: String,
-    pub(crate) password_key: String,
 }
 
 impl config::Settings for Settings {
@@ -194,7 +200,6 @@ impl config::Settings for Runner {
             )
             .or("/root/.codex"),
         );
-        let nats = read_nats(reader);
         let backoff_limit = reader.value(
             Setting::new(
                 env::RUNNER_BACKOFF_LIMIT,
@@ -211,6 +216,8 @@ impl config::Settings for Runner {
             .or("604800"),
         );
         let pod = read_pod(reader);
+        let nats = vcs::Nats::read(reader);
+        let vcs = vcs::Settings::read(reader);
         let (key, mount) = (key?, mount?);
         let Defaults {
             image,
@@ -221,38 +228,13 @@ impl config::Settings for Runner {
             image,
             service_account,
             auth: auth_secret.map(|secret| Auth { secret, key, mount }),
-            nats: nats?,
             backoff_limit: backoff_limit?,
             log_retention: log_retention?,
             pod: pod?,
+            vcs: vcs?,
+            nats: nats?,
         })
     }
-}
-
-fn read_nats(reader: &mut Reader<'_>) -> Result<Option<Nats>, Invalid> {
-    let secret = reader.optional(Setting::<String>::new(
-        env::RUNNER_NATS_SECRET,
-        "Name of the Secret with user and password of NATS that every run gets, unless its agent may not have it",
-    ));
-    let mut key = |variable, help, default: &str| {
-        reader.value(Setting::<String>::new(variable, help).or(default))
-    };
-    let user_key = key(
-        env::RUNNER_NATS_USERNAME_KEY,
-        "Entry of that Secret with the user",
-        "username",
-    );
-    let password_key = key(
-        env::RUNNER_NATS_PASSWORD_KEY,
-        "Entry of that Secret with the password",
-        "password",
-    );
-    let (user_key, password_key) = (user_key?, password_key?);
-    Ok(secret?.map(|secret| Nats {
-        secret,
-        user_key,
-        password_key,
-    }))
 }
 
 /// Settings of pods that are JSON, with the keys that `runtime.config` has for them.

@@ -24,6 +24,7 @@ use prometheus_client::registry::Registry;
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
+use super::vcs::Deprecated;
 use super::{AgentRuns, Settings, Wakes, prune_job, prune_pod, prune_run};
 use crate::api::contract::env;
 use crate::cluster::Scope;
@@ -34,6 +35,7 @@ use crate::controller::driver::untold::Untold;
 use crate::controller::driver::{Work, attempt};
 use crate::controller::egress::Egress;
 use crate::controller::metrics::Metrics;
+use crate::controller::policy::Rules;
 use crate::controller::shelves::Shelves;
 use crate::controller::start::Fit;
 use crate::events::{self, Reporter};
@@ -200,6 +202,8 @@ impl Controller {
             fit: Fit::known(),
             emitter,
             untold: Untold::default(),
+            rules: Rules::default(),
+            deprecated: Deprecated::default(),
         });
         let shelves = Arc::new(Shelves::default());
         let runs = AgentRuns::new(Arc::clone(&context), Arc::clone(&shelves), settings());

@@ -11,10 +11,12 @@ mod steps;
 pub(in crate::controller) mod verdict;
 mod warning;
 
-pub(super) use end::{cancelled, changed, duplicate, exceeded, not_submitted, refused, unfit};
+pub(super) use end::{
+    cancelled, changed, duplicate, exceeded, forbidden, not_submitted, refused, unfit,
+};
 pub(super) use missing::{missing, orphaned};
 pub(super) use verdict::{Ending, all_done, finished};
-pub(super) use warning::{is_changed, is_troubled};
+pub(super) use warning::{is_changed, is_troubled, warned, with_vcs};
 
 pub(super) use crate::controller::runs::{is_edited, missing_since, phase, ratified, troubled};
 
@@ -25,7 +27,7 @@ use serde_json::{Value, json};
 
 use super::admission::is_capacity;
 use super::turn::{self, Turn, job_ref};
-use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation};
+use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation, Reason};
 use crate::api::hash::{spec_hash, text_hash};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
@@ -34,7 +36,7 @@ use crate::api::phase::Phase;
 use crate::controller::driver::plan::Standing;
 use crate::controller::runs::{condition, holds, standing, supplied};
 use crate::events;
-use warning::{change_warning, ttl_warning, warn};
+use warning::{change_warning, kept_warning, ttl_warning, warn};
 
 /// How a run stands.
 pub(super) type RunStanding = Standing<AgentRunStatus>;
@@ -114,7 +116,8 @@ pub(super) fn running(run: &AgentRun, turn: Turn, job: &Job) -> RunStanding {
     next.status
         .spec_hash
         .get_or_insert_with(|| spec_hash(&run.spec));
-    warn(run, next, ttl_warning(ttl).or_else(|| change_warning(run)))
+    let warning = ttl_warning(ttl).or_else(|| change_warning(run));
+    warn(run, next, warning.or_else(|| kept_warning(run)))
 }
 
 /// What the runtime made, in the form that older tools read.
@@ -137,17 +140,22 @@ pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
 }
 
 /// Something is not there yet, or a limit is reached.
-pub(super) fn waiting(run: &AgentRun, reason: Lifecycle, message: &str) -> RunStanding {
+pub(super) fn waiting(run: &AgentRun, reason: impl Into<Reason>, message: &str) -> RunStanding {
+    let reason = reason.into();
     let next = standing(run, phase(run), reason, message);
-    if is_capacity(reason.as_str()) {
+    // A budget is no reference that could be late: it may be used up for as long as it takes.
+    if is_capacity(reason.as_str()) || reason == Lifecycle::Exceeded.into() {
         let next = next.observe(ConditionType::Blocked, reason);
         return supplied(run, next).say(events::Reason::Blocked);
     }
-    let event = if reason == Lifecycle::SecretNotFound {
+    let event = if [Lifecycle::SecretNotFound, Lifecycle::SecretKeyMissing]
+        .iter()
+        .any(|word| reason == (*word).into())
+    {
         events::Reason::MissingSecret
-    } else if reason == Lifecycle::JobNameConflict {
+    } else if reason == Lifecycle::JobNameConflict.into() {
         events::Reason::JobNameConflict
-    } else if reason == Lifecycle::PodNotEnding {
+    } else if reason == Lifecycle::PodNotEnding.into() {
         events::Reason::Blocked
     } else {
         events::Reason::ReferenceMissing

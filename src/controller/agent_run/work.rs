@@ -4,17 +4,22 @@ mod metadata;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::custom::is_custom;
 use super::settings::Runner;
 use super::turn::{self, Turn};
-use crate::api::condition::Lifecycle;
+use super::vcs::{self, Ask, Resolved};
+use crate::api::condition::{Lifecycle, Reason};
 use crate::api::kinds::agents::agent_run::{ContractStatus, WorkflowStep};
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
 use crate::api::kinds::shared::{SystemPromptKind, SystemPromptRef, Workload};
-use crate::api::kinds::{Agent, AgentProvider, AgentRun, ImplementationSpec, Memory};
+use crate::api::kinds::{
+    Agent, AgentProvider, AgentRun, Budget, ImplementationSpec, Memory, SecretBinding,
+    VersionControlProvider,
+};
+use crate::api::policy::Policy;
 
 /// The objects that a run refers to, as far as they are there.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +35,24 @@ pub(super) struct Found {
     pub(super) absent_secrets: Vec<String>,
     /// ConfigMaps that are not there.
     pub(super) absent_config_maps: Vec<String>,
+    /// Claims of volumes that are not there.
+    pub(super) absent_claims: Vec<String>,
+    /// The Budgets that the run is held to, by name, each if it is there.
+    pub(super) budgets: Vec<(String, Option<Arc<Budget>>)>,
+    /// SecretBindings of the namespace.
+    pub(super) bindings: Vec<Arc<SecretBinding>>,
+    /// What the run is judged by.
+    pub(super) policy: Arc<Policy>,
+    /// VersionControlProviders by name.
+    pub(super) hosts: BTreeMap<String, Arc<VersionControlProvider>>,
+    /// Names of the entries of Secrets that sign in somewhere, if they are there.
+    pub(super) secrets: BTreeMap<String, BTreeSet<String>>,
+    /// The same of ConfigMaps.
+    pub(super) config_maps: BTreeMap<String, BTreeSet<String>>,
+    /// Repositories, in lower case, and branches that other runs work on.
+    pub(super) heads: BTreeSet<(String, String)>,
+    /// Whether what may come late had its time.
+    pub(super) is_late: bool,
 }
 
 /// Everything that a Job of a run is made from.
@@ -52,6 +75,10 @@ pub(super) struct Work<'a> {
     pub(super) parameters: BTreeMap<String, String>,
     /// Parameters under all the names that agents know them by.
     pub(super) metadata: BTreeMap<String, String>,
+    /// The repository.
+    pub(super) vcs: Resolved,
+    /// Everything else that is known.
+    pub(super) found: &'a Found,
 }
 
 /// The system prompt.
@@ -66,10 +93,10 @@ pub(super) enum Prompt<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lack {
     /// Something is not there yet.
-    Waits { reason: Lifecycle, message: String },
+    Waits { reason: Reason, message: String },
     /// Waiting does not help.
     Wrong {
-        reason: Lifecycle,
+        reason: Reason,
         message: String,
         contract: Option<ContractStatus>,
     },
@@ -154,7 +181,7 @@ pub(super) fn resolve<'a>(
     let none = is_custom(run).then_some("");
     let Some(image) = image.or(runner.image.as_deref()).or(none) else {
         return Err(Lack::Wrong {
-            reason: Lifecycle::MissingWorkloadImage,
+            reason: Lifecycle::MissingWorkloadImage.into(),
             message: "no image is given; set spec.workload.image, or ask the operator for a default image".to_owned(),
             contract: None,
         });
@@ -162,8 +189,20 @@ pub(super) fn resolve<'a>(
     let mut parameters = run.spec.parameters.clone().unwrap_or_default();
     let added = step.and_then(|step| step.parameters.clone());
     parameters.extend(added.unwrap_or_default());
-    let metadata = metadata::of(Some(&parameters), implementation);
+    let mut metadata = metadata::of(Some(&parameters), implementation);
     metadata::check(implementation, &metadata)?;
+    let vcs = vcs::resolve(&Ask {
+        run,
+        agent,
+        implementation,
+        parameters: &parameters,
+        metadata: &metadata,
+        found,
+        settings: &runner.vcs,
+    })?;
+    if turn == Turn::Whole {
+        name_branches(&vcs, &mut parameters, &mut metadata);
+    }
     let prompt = prompt(run, Some(agent));
     let prompt_text = match prompt {
         Prompt::Text(text) => Some(text.to_owned()),
@@ -183,7 +222,25 @@ pub(super) fn resolve<'a>(
         image,
         parameters,
         metadata,
+        vcs,
+        found,
     })
+}
+
+/// Branches that were found out are parameters like others, unless one says so already.
+fn name_branches(
+    vcs: &Resolved,
+    parameters: &mut BTreeMap<String, String>,
+    metadata: &mut BTreeMap<String, String>,
+) {
+    let Some(vcs) = vcs.used() else { return };
+    for (name, branch) in [("base", &vcs.base), ("head", &vcs.head)] {
+        let Some(branch) = branch.as_ref().filter(|_| !metadata.contains_key(name)) else {
+            continue;
+        };
+        parameters.insert(name.to_owned(), branch.clone());
+        metadata.insert(name.to_owned(), branch.clone());
+    }
 }
 
 /// What is not there, each with its reason.
@@ -218,6 +275,12 @@ fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(L
     for name in &found.absent_config_maps {
         note(Lifecycle::ConfigMapNotFound, "ConfigMap", name);
     }
+    for name in &found.absent_claims {
+        note(Lifecycle::ClaimNotFound, "PersistentVolumeClaim", name);
+    }
+    for (name, _) in found.budgets.iter().filter(|(_, budget)| budget.is_none()) {
+        note(Lifecycle::MissingBudget, "Budget", name);
+    }
     if let Prompt::Stored(stored) = prompt(run, found.agent.as_deref())
         && stored.kind == SystemPromptKind::ConfigMap
         && found.absent_config_maps.is_empty()
@@ -234,7 +297,7 @@ fn waits(missing: &[(Lifecycle, String)]) -> Lack {
     let verb = if names.len() == 1 { "does" } else { "do" };
     let reason = missing.first().map(|(reason, _)| *reason);
     Lack::Waits {
-        reason: reason.unwrap_or(Lifecycle::MissingImplementation),
+        reason: reason.unwrap_or(Lifecycle::MissingImplementation).into(),
         message: format!("{} {verb} not exist yet", names.join(", ")),
     }
 }

@@ -32,8 +32,13 @@ pub(in crate::controller) trait Plain: Statused {
         Vec::new()
     }
 
-    /// Names of ConfigMaps without which it cannot be used.
-    fn config_maps(&self) -> Vec<&str> {
+    /// Secrets and their entries without which it cannot be used.
+    fn secret_entries(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// ConfigMaps and their entries without which it cannot be used.
+    fn config_map_entries(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
@@ -188,20 +193,50 @@ pub(in crate::controller) const DECISIONS: [(&str, bool); 8] = [
     ("failed", false),
 ];
 
-/// Whether an approval was given or refused; none while nobody has decided.
+/// Words for the decision that holds when nobody decides.
+const DEFAULTS: [(&str, bool); 6] = [
+    ("allow", true),
+    ("approve", true),
+    ("approved", true),
+    ("deny", false),
+    ("reject", false),
+    ("denied", false),
+];
+
+/// Modes in which nobody is asked, so that the default decides at once.
+const UNASKED: [&str; 2] = ["auto", "automatic"];
+
+/// Whether an approval was given or refused; none while someone still has to decide. What someone decided counts more
+/// than the default.
 pub(in crate::controller) fn decision(policy: &ApprovalPolicy) -> Option<bool> {
-    let phase = policy.status.as_ref()?.phase.as_deref()?;
-    let mut words = DECISIONS.into_iter();
-    words
-        .find(|(word, _)| word.eq_ignore_ascii_case(phase))
-        .map(|(_, is_given)| is_given)
+    let phase = policy
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    decided(phase).or_else(|| {
+        let mode = policy.spec.mode.as_deref()?.trim();
+        let is_unasked = UNASKED.iter().any(|word| word.eq_ignore_ascii_case(mode));
+        let default = policy.spec.default_decision.as_deref();
+        meaning(&DEFAULTS, default.filter(|_| is_unasked)?)
+    })
+}
+
+/// What someone wrote into the phase, if it is a decision.
+fn decided(phase: Option<&str>) -> Option<bool> {
+    meaning(&DECISIONS, phase?)
+}
+
+fn meaning(words: &[(&str, bool)], given: &str) -> Option<bool> {
+    let mut words = words.iter();
+    let found = words.find(|(word, _)| word.eq_ignore_ascii_case(given.trim()));
+    found.map(|(_, is_given)| *is_given)
 }
 
 impl Plain for ApprovalPolicy {
     /// A decision is written into the phase by someone else, and is not ours to undo.
     fn stand(&self, around: &Around) -> Stand<ApprovalPolicyStatus> {
         let mut stand = self.active();
-        if decision(self).is_none() {
+        if decided(stand.status.phase.as_deref()).is_none() {
             return stand;
         }
         stand.phase = None;
@@ -232,6 +267,28 @@ impl Plain for Budget {
         let message = format!("more was used than allowed of: {}", over.join(", "));
         Stand::unready(stand.status, "Exceeded", Lifecycle::Exceeded, message)
     }
+}
+
+/// Words in the phase of a budget by which nothing begins that is held to it.
+const SPENT: [&str; 4] = ["exceeded", "blocked", "failed", "denied"];
+
+/// Why nothing begins that is held to this budget; none while there is something left.
+pub(in crate::controller) fn spent(budget: &Budget) -> Option<String> {
+    let name = budget.name_any();
+    let status = budget.status.as_ref();
+    let used = status.and_then(|status| status.used.as_ref());
+    let limits = budget.spec.limits.as_ref();
+    let over = limits.zip(used).map(|(limits, used)| over(limits, used));
+    let over = over.unwrap_or_default();
+    if !over.is_empty() {
+        let over = over.join(", ");
+        return Some(format!(
+            "more was used of Budget {name} than allowed: {over}"
+        ));
+    }
+    let phase = status.and_then(|status| status.phase.as_deref())?;
+    let is_spent = SPENT.iter().any(|word| word.eq_ignore_ascii_case(phase));
+    is_spent.then(|| format!("Budget {name} is {phase}"))
 }
 
 fn nothing() -> Amounts {

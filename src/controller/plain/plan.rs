@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::{Nothing, Plain};
 use crate::api::examine::examine;
+use crate::controller::agent_run::Deprecated;
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::stand::{Lack, invalid, standing, stored, waiting};
 
@@ -27,11 +28,13 @@ pub(in crate::controller) struct Observed<K> {
 }
 
 /// What some kinds want to know besides their object.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::controller) struct Around {
     pub(super) now: Timestamp,
     /// When the Signal was last delivered.
     pub(super) last_delivery: Option<Timestamp>,
+    /// Sorts of tokens to be given up.
+    pub(super) deprecated: Deprecated,
 }
 
 /// Decides.

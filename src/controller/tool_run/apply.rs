@@ -5,12 +5,13 @@ use std::sync::Arc;
 use kube::ResourceExt;
 
 use super::ToolRuns;
-use super::plan::{Action, Observed};
+use super::plan::{Action, Observed, verdict};
 use crate::api::contract::finalizer;
 use crate::api::kinds::ToolRun;
 use crate::controller::agent_run::{gone, pruned_job, pruned_pod, release, with, without};
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::{Class, Fault};
+use crate::controller::runs::told;
 use crate::controller::shelves;
 
 const MAKE_JOB: &str = "make the Job of the call";
@@ -70,6 +71,9 @@ impl ToolRuns {
             }
             Action::Hold | Action::LetGo => {
                 if let Some(run) = &seen.run {
+                    if action == &Action::Hold {
+                        audit(run, seen);
+                    }
                     self.change_run(run, action == &Action::Hold).await?;
                 }
             }
@@ -96,5 +100,19 @@ impl ToolRuns {
             None => self.shelves.tool_runs.unlearn(&Key::of(&**run)),
         }
         Ok(())
+    }
+}
+
+/// Notes in the log what the policy only watches.
+fn audit(run: &ToolRun, seen: &Observed) {
+    let verdict = seen.tool.as_ref().map(|tool| verdict(seen, run, tool));
+    let audited = verdict.unwrap_or_default().audited;
+    if let Some((_, causes)) = told(&audited) {
+        tracing::info!(
+            namespace = run.namespace(),
+            call = run.name_any(),
+            causes,
+            "The policy would not have let the call begin"
+        );
     }
 }

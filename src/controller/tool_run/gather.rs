@@ -38,6 +38,7 @@ impl ToolRuns {
             .partition(|pod| is_labelled(&**pod, uid.as_deref()));
         let mut seen = Observed {
             now,
+            policy: self.context.rules.current(),
             tool: None,
             job: Sight::Absent,
             in_the_way: None,

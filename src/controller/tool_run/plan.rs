@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::{Resource, ResourceExt};
+use serde_json::Value;
 
 use super::{Settings, job, status};
 use crate::api::condition::Lifecycle;
@@ -19,8 +20,10 @@ use crate::api::custody::{Absence, Evidence, LastStatus, Release, classify, last
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
+use crate::api::policy::{Policy, Surroundings, ToolFacts};
 use crate::controller::agent_run::{Trace, Why, detail, is_at_work, keep_for, never_ran, works};
 use crate::controller::driver::plan::{Next, Plan, Step};
+use crate::controller::policy::{Verdict, judge};
 use crate::controller::runs::look::is_held;
 use crate::controller::runs::{Loss, is_going, may_go};
 
@@ -31,6 +34,8 @@ const POLL: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(in crate::controller) struct Observed {
     pub(super) now: Timestamp,
+    /// What it is judged by.
+    pub(super) policy: Arc<Policy>,
     /// The call; none if it is gone.
     pub(super) run: Option<Arc<ToolRun>>,
     /// What is called, if it is there.
@@ -210,17 +215,33 @@ fn begin(seen: &Observed, run: &Arc<ToolRun>, settings: &Settings) -> RunPlan {
         );
         return wait(seen, run, settings, Lifecycle::MissingTool, &message);
     }
+    let verdict = verdict(seen, run, tool);
+    if let Some(forbidden) = status::forbidden(run, &verdict.refused, seen.now) {
+        return store(forbidden);
+    }
     if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
         return Plan::steps(vec![Step::Do(Action::Hold)]);
     }
     if status::job_ref(run).is_none() {
-        return store(status::reserved(run));
+        let reserved = status::reserved(run);
+        return store(status::warned(run, reserved, &verdict.warned));
     }
     let (document, job) = job::make(run, tool);
     Plan::steps(vec![
         Step::Do(Action::MakeConfigMap(Box::new(document))),
         Step::Do(Action::MakeJob(Box::new(job))),
     ])
+}
+
+/// What the policy says about the call: its Tool may be older than the policy.
+pub(super) fn verdict(seen: &Observed, run: &ToolRun, tool: &Tool) -> Verdict {
+    let json = |object: serde_json::Result<Value>| object.unwrap_or_default();
+    let around = Surroundings {
+        tool: Some(Arc::new(ToolFacts::of(&json(serde_json::to_value(tool))))),
+        ..Surroundings::default()
+    };
+    let run = json(serde_json::to_value(run));
+    judge(&seen.policy, Kind::ToolRun, &run, &around)
 }
 
 /// Waits within the grace, or gives up.

@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::job;
-use crate::api::cause::Cause;
+use crate::api::cause::{self, Cause};
 use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation};
 use crate::api::custody::Outcome;
 use crate::api::kinds::ToolRun;
@@ -16,7 +16,8 @@ use crate::api::phase::Phase;
 use crate::controller::agent_run::{failure, never_made};
 use crate::controller::driver::fault::Fault;
 use crate::controller::driver::plan::{Fact, Standing};
-use crate::controller::runs::{Loss, ended, ends, standing, supplied, told};
+use crate::controller::policy::is_of_policy;
+use crate::controller::runs::{Loss, condition, ended, ends, standing, supplied, told};
 use crate::events;
 
 pub(super) use crate::controller::runs::{
@@ -61,6 +62,13 @@ pub(super) fn running(run: &ToolRun, job: &Job) -> RunStanding {
     next = supplied(run, next)
         .observe(ConditionType::Accepted, Lifecycle::Submitted)
         .observe(ConditionType::Running, Lifecycle::Running);
+    // What the policy said when the call began still holds.
+    let said = condition(run, ConditionType::Warning);
+    let said = said.filter(|said| said.status == "True");
+    let reason = said.and_then(|said| cause::Reason::parse(said.reason.as_deref()?));
+    if let (Some(said), Some(reason)) = (said, reason.filter(|reason| is_of_policy(*reason))) {
+        next = warning(next, reason, said.message.clone().unwrap_or_default());
+    }
     match phase(run) == Phase::Running {
         true => next,
         false => next.tell(events::Reason::Submitted, format!("Job {name} was made")),
@@ -90,6 +98,41 @@ pub(super) fn unfit(
     ended(run, Phase::Failed, reason, message, now)
         .observe(ConditionType::InvalidSpec, reason)
         .say(events::Reason::InvalidSpec)
+}
+
+/// The policy does not let the call begin.
+pub(super) fn forbidden(run: &ToolRun, causes: &[Cause], now: Timestamp) -> Option<RunStanding> {
+    let (reason, message) = told(causes)?;
+    let next = ended(run, Phase::Failed, reason, message, now);
+    let next = next.observe(ConditionType::InvalidSpec, reason);
+    Some(next.say(events::Reason::PolicyDenied))
+}
+
+/// The policy would rather not have let the call begin.
+pub(super) fn warned(run: &ToolRun, mut next: RunStanding, causes: &[Cause]) -> RunStanding {
+    let Some((reason, note)) = told(causes) else {
+        return next;
+    };
+    if !is_warned(run, reason) {
+        next = next.telling(events::Reason::PolicyDenied, note.clone());
+    }
+    warning(next, reason, note)
+}
+
+fn warning(mut next: RunStanding, reason: cause::Reason, note: String) -> RunStanding {
+    let type_ = ConditionType::Warning;
+    next.observed.retain(|entry| entry.type_ != type_);
+    let holds = ConditionStatus::True;
+    next.observed
+        .push(Observation::new(type_, holds, reason, note));
+    next
+}
+
+fn is_warned(run: &ToolRun, reason: cause::Reason) -> bool {
+    let warned = condition(run, ConditionType::Warning);
+    warned.is_some_and(|warned| {
+        warned.status == "True" && warned.reason.as_deref() == Some(reason.as_str())
+    })
 }
 
 /// The spec breaks rules.

@@ -83,15 +83,19 @@ pub const TABLE: &[Variable] = &[
     setting("AUTH_SECRET_NAME", env::AUTH_SECRET_NAME, PODS),
     setting("AUTH_SECRET_KEY", env::AUTH_SECRET_KEY, PODS),
     setting("AUTH_SECRET_MOUNT_PATH", env::AUTH_SECRET_MOUNT_PATH, PODS),
-    setting("RUNNER_NATS_SECRET", env::RUNNER_NATS_SECRET, NATS),
     setting(
-        "RUNNER_NATS_USERNAME_KEY",
-        env::RUNNER_NATS_USERNAME_KEY,
+        "RUNNER_NATS_AUTH_SECRET_NAME",
+        env::RUNNER_NATS_AUTH_SECRET_NAME,
         NATS,
     ),
     setting(
-        "RUNNER_NATS_PASSWORD_KEY",
-        env::RUNNER_NATS_PASSWORD_KEY,
+        "RUNNER_NATS_AUTH_USERNAME_KEY",
+        env::RUNNER_NATS_AUTH_USERNAME_KEY,
+        NATS,
+    ),
+    setting(
+        "RUNNER_NATS_AUTH_PASSWORD_KEY",
+        env::RUNNER_NATS_AUTH_PASSWORD_KEY,
         NATS,
     ),
     setting("RUNNER_BACKOFF_LIMIT", env::RUNNER_BACKOFF_LIMIT, PODS),
@@ -244,31 +248,36 @@ pub const TABLE: &[Variable] = &[
     other("JANGAR_CONTROLLER_CONFLICT_RETRY_BASE_MS", Accepted(NOTES)),
     other("JANGAR_KUBECTL_FIELD_MANAGER", Accepted(NOTES)),
     other("JANGAR_ORCHESTRATION_CANCEL_TIMEOUT_MS", Accepted(NOTES)),
-    // Honoured by parts of this program that read them as soon as they are there, see `AWAITED` in the tests.
     honoured("JANGAR_AGENTS_CONTROLLER_LABELS_REQUIRED", POLICY),
     honoured("JANGAR_AGENTS_CONTROLLER_LABELS_ALLOWED", POLICY),
     honoured("JANGAR_AGENTS_CONTROLLER_LABELS_DENIED", POLICY),
     honoured("JANGAR_AGENTS_CONTROLLER_IMAGES_ALLOWED", POLICY),
     honoured("JANGAR_AGENTS_CONTROLLER_IMAGES_DENIED", POLICY),
     honoured("JANGAR_AGENTS_CONTROLLER_BLOCKED_SECRETS", POLICY),
-    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PROVIDERS_ENABLED", VCS),
-    honoured("JANGAR_AGENTS_CONTROLLER_VCS_DEPRECATED_TOKEN_TYPES", VCS),
-    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PR_RATE_LIMITS", VCS),
-    honoured("JANGAR_GITHUB_REPOS_ALLOWED", VCS),
+    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PROVIDERS_ENABLED", HOSTS),
+    honoured(
+        "JANGAR_AGENTS_CONTROLLER_VCS_DEPRECATED_TOKEN_TYPES",
+        OLD_TOKENS,
+    ),
+    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PR_RATE_LIMITS", TOLD_RUNNER),
+    honoured("JANGAR_GITHUB_REPOS_ALLOWED", HOSTS),
     honoured("JANGAR_AGENTRUN_ARTIFACTS_MAX", ARTIFACTS),
     honoured("JANGAR_AGENTRUN_ARTIFACTS_STRICT", ARTIFACTS),
-    honoured("JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE", SOURCES),
-    honoured(
+    other(
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE",
+        Accepted(INBOUND),
+    ),
+    other(
         "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_BASE_DELAY_SECONDS",
-        SOURCES,
+        Accepted(INBOUND),
     ),
-    honoured(
+    other(
         "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_DELAY_SECONDS",
-        SOURCES,
+        Accepted(INBOUND),
     ),
-    honoured(
+    other(
         "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_ATTEMPTS",
-        SOURCES,
+        Accepted(INBOUND),
     ),
 ];
 
@@ -276,7 +285,7 @@ pub const TABLE: &[Variable] = &[
 const GROUPS: &str = "each_group_works_where_it_is_told_to_and_can_be_off";
 const LIMITS: &str = "every_limit_holds_back";
 const PODS: &str = "each_setting_of_pods_shows_in_the_job";
-const NATS: &str = "credentials_for_nats_are_given_by_reference_to_agents_that_may_have_them";
+const NATS: &str = "nats_is_given_only_whole_and_to_whom_it_is_allowed";
 const KEPT: &str = "each_time_shows_in_how_long_something_is_kept";
 const OWN_LEASE: &str = "the_lease_is_called_held_and_placed_as_the_operator_says";
 const CUT_OFF: &str = "a_holder_that_cannot_renew_writes_nothing_when_another_begins";
@@ -284,15 +293,18 @@ const TOLD: &str = "events_are_told_as_the_operator_wishes";
 const ENDPOINTS: &str = "endpoints_follow_the_rules_of_opentelemetry";
 const WORDS: &str = "what_this_program_cannot_do_is_refused_in_words";
 const OWN_WAY: &str = "metrics_can_go_another_way_than_traces";
-const POLICY: &str = "";
-const VCS: &str = "";
-const ARTIFACTS: &str = "";
-const SOURCES: &str = "";
+const POLICY: &str = "the_operators_variables_are_obeyed";
+const HOSTS: &str = "each_question_has_its_answer";
+const OLD_TOKENS: &str = "old_tokens_are_told_as_the_host_or_the_operator_says";
+const TOLD_RUNNER: &str = "the_runner_is_told_everything_and_tokens_only_by_name";
+const ARTIFACTS: &str = "artifacts_are_kept_within_bounds";
 
 // The sentences.
 const SCHEDULES: &str = "a schedule makes its runs itself, without a helper";
 const METRICS: &str = "metrics are pushed over OTLP to the sidecar, which has the page";
 const DATABASE: &str = "this program has no database: idempotency keys are on the runs, and nothing is copied or audited; leave it out";
+const INBOUND: &str =
+    "deliveries of webhooks are not taken by the controllers; sources are read by `spec.sync`";
 const NOTES: &str = "no version has ever read it";
 
 /// A setting, by its constant in `contract::env`.

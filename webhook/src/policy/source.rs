@@ -1,35 +1,16 @@
 //! Follows the policy files: reads them again and again, and puts in force what they hold once it is known to be good.
-//!
-//! Files are polled and compared by content, because a mounted ConfigMap is swapped by a symlink and a lost file event
-//! would be a lost policy.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::io;
+use std::path::PathBuf;
 
 use agents::api::policy::Policy;
+use agents::cluster::policy::{Followed, INTERVAL, Refused, Seen, Settings, read_file, understand};
 use agents::kit::shutdown::Shutdown;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::herald::Herald;
 use super::metrics::{Metrics, Outcome, Which};
-use super::settings::{Overrides, Settings};
 use super::{InForce, Loaded, Policies};
-
-/// Time between two looks. A change is in force after two of them.
-const INTERVAL: Duration = Duration::from_millis(500);
-
-/// Largest policy that is read; thousands of patterns fit.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
-
-/// Why a policy file was not put in force.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("policy file {} cannot be used: {complaint}", file.display())]
-pub struct Refused {
-    file: PathBuf,
-    complaint: String,
-}
 
 /// Keeps [`Policies`] up to date.
 #[derive(Debug)]
@@ -51,7 +32,7 @@ impl Source {
     pub fn load(settings: Settings, metrics: Metrics) -> Result<Self, Refused> {
         let look = read(&settings);
         let active = match (&settings.file, &look.active) {
-            (Some(file), seen) => understand(file, seen, &settings.overrides)?,
+            (Some(file), seen) => understand(file, seen, &settings.overrides)?.into(),
             (None, _) => Loaded::from(settings.overrides.over(Policy::default())),
         };
         let source = Self {
@@ -121,7 +102,8 @@ impl Source {
             return;
         };
         match understand(file, seen, &self.settings.overrides) {
-            Ok(loaded) => {
+            Ok(policy) => {
+                let loaded = Loaded::from(policy);
                 let InForce { active, candidate } = &*self.policies.current();
                 self.metrics.reloaded(Which::Active, Outcome::Ok);
                 self.metrics
@@ -149,7 +131,9 @@ impl Source {
         };
         let (outcome, candidate) = match (seen, understand(file, seen, &self.settings.overrides)) {
             (Seen::Absent, _) => (Outcome::Absent, None),
-            (Seen::Text(_) | Seen::Unreadable(_), Ok(loaded)) => (Outcome::Ok, Some(loaded)),
+            (Seen::Text(_) | Seen::Unreadable(_), Ok(policy)) => {
+                (Outcome::Ok, Some(Loaded::from(policy)))
+            }
             (Seen::Text(_) | Seen::Unreadable(_), Err(refused)) => {
                 tracing::warn!(error = %refused, "Candidate policy cannot be used, nothing is compared");
                 self.tell(Which::Candidate, &refused);
@@ -185,86 +169,11 @@ struct Look {
     candidate: Seen,
 }
 
-/// What a file holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
-    /// There is no such file.
-    Absent,
-    /// It cannot be read, and why.
-    Unreadable(String),
-    /// Its text.
-    Text(String),
-}
-
-/// What was acted on, and what was seen since.
-#[derive(Debug)]
-struct Followed {
-    used: Seen,
-    doubted: Option<Seen>,
-}
-
-impl Followed {
-    fn used(seen: Seen) -> Self {
-        Self {
-            used: seen,
-            doubted: None,
-        }
-    }
-
-    /// A change counts once it is seen twice in a row: a file that is being written may be caught half-way, and half a
-    /// policy can look like a whole one.
-    fn settle(&mut self, seen: Seen) -> Option<Seen> {
-        if seen == self.used {
-            self.doubted = None;
-            return None;
-        }
-        if self.doubted.as_ref() != Some(&seen) {
-            self.doubted = Some(seen);
-            return None;
-        }
-        self.doubted = None;
-        self.used = seen.clone();
-        Some(seen)
-    }
-}
-
-fn understand(file: &Path, seen: &Seen, overrides: &Overrides) -> Result<Loaded, Refused> {
-    let refused = |complaint: String| Refused {
-        file: file.to_owned(),
-        complaint,
-    };
-    let text = match seen {
-        Seen::Absent => return Err(refused("there is no such file".to_owned())),
-        Seen::Unreadable(reason) => return Err(refused(reason.clone())),
-        Seen::Text(text) => text,
-    };
-    let policy = Policy::parse(text).map_err(|error| refused(error.to_string()))?;
-    Ok(overrides.over(policy).into())
-}
-
 fn read(settings: &Settings) -> Look {
     let seen = |file: &Option<PathBuf>| file.as_deref().map_or(Seen::Absent, read_file);
     Look {
         active: seen(&settings.file),
         candidate: seen(&settings.candidate),
-    }
-}
-
-fn read_file(path: &Path) -> Seen {
-    let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that just fits from one that does not.
-    let read =
-        File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Seen::Absent,
-        Err(error) => Seen::Unreadable(error.to_string()),
-        Ok(_) if bytes.len() as u64 > MAX_FILE_BYTES => {
-            Seen::Unreadable(format!("it is larger than {MAX_FILE_BYTES} bytes"))
-        }
-        Ok(_) => match String::from_utf8(bytes) {
-            Ok(text) => Seen::Text(text),
-            Err(_) => Seen::Unreadable("it is not text in UTF-8".to_owned()),
-        },
     }
 }
 

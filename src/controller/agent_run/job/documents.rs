@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::place;
 use crate::api::kinds::agents::agent_provider::InputFile;
 use crate::controller::agent_run::settings::Runner;
+use crate::controller::agent_run::vcs;
 use crate::controller::agent_run::work::{Prompt, Work};
 
 /// Where the documents are in the container.
@@ -83,6 +84,9 @@ fn run(work: &Work<'_>) -> Value {
     });
     if let (Prompt::Text(text), Some(fields)) = (prompt, document.as_object_mut()) {
         fields.insert("systemPrompt".to_owned(), json!(text));
+    }
+    if let (Some(vcs), Some(fields)) = (work.vcs.used(), document.as_object_mut()) {
+        fields.insert("vcs".to_owned(), vcs::document(vcs));
     }
     if let (Some(place), Some(fields)) = (place(work), document.as_object_mut()) {
         fields.insert("step".to_owned(), place);

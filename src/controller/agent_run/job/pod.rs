@@ -7,8 +7,7 @@ mod settings;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, EnvFromSource, EnvVar, EnvVarSource, PodSpec, ResourceRequirements,
-    SecretEnvSource, SecretKeySelector,
+    Affinity, Container, EnvFromSource, EnvVar, PodSpec, ResourceRequirements, SecretEnvSource,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
@@ -17,6 +16,7 @@ use serde_json::Value;
 use super::{CONTAINER, documents, scope, template};
 use crate::api::contract::annotation;
 use crate::controller::agent_run::settings::Runner;
+use crate::controller::agent_run::vcs;
 use crate::controller::agent_run::work::{Prompt, Work};
 use crate::kit::telemetry::propagation::from_traceparent;
 use mounts::Mounts;
@@ -38,6 +38,7 @@ pub(super) fn spec(work: &Work<'_>, runner: &Runner) -> Result<PodSpec, String> 
     mounts.add_documents(work);
     mounts.add_prompt(work);
     mounts.add_auth(work, runner);
+    mounts.add_vcs(work);
     let Mounts { volumes, mounts } = mounts;
     let scope = scope(work);
     let args = work.provider.spec.args_template.as_deref();
@@ -102,83 +103,48 @@ fn from_secret(name: &str) -> EnvFromSource {
 
 /// The variables in the order in which later ones may refer to earlier ones.
 fn environment(work: &Work<'_>, runner: &Runner, scope: &Value) -> Vec<EnvVar> {
-    let mut variables = Vec::new();
-    let mut set = |name: &str, value: String| variables.push(plain(name, value));
-    set("AGENT_RUN_SPEC", documents::RUN.to_owned());
-    set("AGENT_RUNNER_SPEC_PATH", documents::RUNNER.to_owned());
+    let mut all = vec![
+        plain("AGENT_RUN_SPEC", documents::RUN),
+        plain("AGENT_RUNNER_SPEC_PATH", documents::RUNNER),
+    ];
     if let Some(auth) = &runner.auth {
-        set("CODEX_HOME", auth.mount.clone());
-        set(
-            "CODEX_AUTH",
-            format!("{}/{}", auth.mount.trim_end_matches('/'), auth.key),
-        );
+        let file = format!("{}/{}", auth.mount.trim_end_matches('/'), auth.key);
+        all.push(plain("CODEX_HOME", auth.mount.clone()));
+        all.push(plain("CODEX_AUTH", file));
     }
     for variable in work.agent.spec.env.iter().flatten() {
-        set(&variable.name, variable.value.clone());
+        all.push(plain(&variable.name, variable.value.clone()));
     }
     for (name, template) in work.provider.spec.env_template.iter().flatten() {
-        set(name, template::render(template, scope));
+        all.push(plain(name, template::render(template, scope)));
     }
-    set("AGENT_PROVIDER", work.provider.name_any());
-    for (name, key) in nats(work, runner) {
-        if !variables.iter().any(|set| set.name == name) {
-            variables.push(from_entry(name, &key));
+    all.push(plain("AGENT_PROVIDER", work.provider.name_any()));
+    if let Some(vcs) = work.vcs.used() {
+        all.extend(vcs::variables(vcs, &runner.vcs));
+    }
+    for variable in vcs::nats(work.run, work.found, runner.nats.as_ref()) {
+        // What the agent or its provider set themselves counts more.
+        if all.iter().all(|set| set.name != variable.name) {
+            all.push(variable);
         }
     }
-    let mut set = |name: &str, value: String| variables.push(plain(name, value));
     if let Prompt::Stored(_) = work.prompt {
-        set(
-            "CODEX_SYSTEM_PROMPT_PATH",
-            format!("{PROMPT_FOLDER}/{PROMPT_FILE}"),
-        );
+        let file = format!("{PROMPT_FOLDER}/{PROMPT_FILE}");
+        all.push(plain("CODEX_SYSTEM_PROMPT_PATH", file));
     }
     let trace = work.run.annotations().get(annotation::TRACEPARENT);
     if let Some(trace) = trace.filter(|trace| from_traceparent(trace).is_some()) {
-        set("TRACEPARENT", trace.clone());
+        all.push(plain("TRACEPARENT", trace.clone()));
     }
-    variables
+    all
 }
 
-fn plain(name: &str, value: String) -> EnvVar {
+fn plain(name: &str, value: impl Into<String>) -> EnvVar {
     EnvVar {
         name: name.to_owned(),
-        value: Some(value),
+        value: Some(value.into()),
         value_from: None,
     }
-}
-
-/// The entry of a Secret as a variable, by reference; none if the Secret has no such entry.
-fn from_entry(name: &str, entry: &SecretKeySelector) -> EnvVar {
-    EnvVar {
-        name: name.to_owned(),
-        value: None,
-        value_from: Some(EnvVarSource {
-            secret_key_ref: Some(entry.clone()),
-            ..EnvVarSource::default()
-        }),
-    }
-}
-
-/// Credentials for NATS, unless the agent may not have them.
-fn nats(work: &Work<'_>, runner: &Runner) -> Vec<(&'static str, SecretKeySelector)> {
-    let Some(nats) = &runner.nats else {
-        return Vec::new();
-    };
-    let security = work.agent.spec.security.as_ref();
-    let allowed = security.and_then(|security| security.allowed_secrets.as_deref());
-    let allowed = allowed.unwrap_or_default();
-    if !allowed.is_empty() && !allowed.contains(&nats.secret) {
-        return Vec::new();
-    }
-    let entry = |key: &String| SecretKeySelector {
-        name: nats.secret.clone(),
-        key: key.clone(),
-        optional: Some(true),
-    };
-    vec![
-        ("NATS_USER", entry(&nats.user_key)),
-        ("NATS_PASSWORD", entry(&nats.password_key)),
-    ]
 }
 
 fn resources(work: &Work<'_>) -> ResourceRequirements {

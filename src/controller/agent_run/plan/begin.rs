@@ -17,6 +17,7 @@ use crate::api::validate::validate;
 use crate::controller::agent_run::admission::Decision;
 use crate::controller::agent_run::custom::{self, Handover};
 use crate::controller::agent_run::job::{self, Made};
+use crate::controller::agent_run::rules;
 use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn::{self, Try, Turn};
@@ -25,6 +26,16 @@ use crate::controller::driver::plan::{Fact, Next, Plan, Step};
 
 /// Time between two looks for something that cannot be watched.
 const POLL: Duration = Duration::from_secs(5);
+
+/// Reasons to wait of whose end nobody tells us.
+const UNWATCHED: [Lifecycle; 6] = [
+    Lifecycle::SecretNotFound,
+    Lifecycle::SecretKeyMissing,
+    Lifecycle::ConfigMapNotFound,
+    Lifecycle::ConfigMapKeyMissing,
+    Lifecycle::ClaimNotFound,
+    Lifecycle::JobNameConflict,
+];
 
 /// The next try of a step: not before its time, and not beside one that is still ending.
 pub(super) fn next(
@@ -59,7 +70,7 @@ fn outlast(seen: &Observed, run: &AgentRun, pod: &Pod, settings: &Settings) -> R
             let message =
                 format!("pod {name} of an earlier try should have ended, and {node} says nothing");
             let lack = Lack::Waits {
-                reason: Lifecycle::PodNotEnding,
+                reason: Lifecycle::PodNotEnding.into(),
                 message,
             };
             wait(seen, run, settings, &lack)
@@ -80,15 +91,27 @@ pub(super) fn begin(
     if let Some(name) = &seen.in_the_way {
         let message = format!("another object owns ConfigMap {name}, whose name the run needs");
         let lack = Lack::Waits {
-            reason: Lifecycle::JobNameConflict,
+            reason: Lifecycle::JobNameConflict.into(),
             message,
         };
         return wait(seen, run, settings, &lack);
+    }
+    // Judged in every pass, by as much as is there by then: an Agent may come after its run, but not after its start.
+    let nothing = Found::default();
+    let found = seen.found.as_ref().unwrap_or(&nothing);
+    let verdict = rules::verdict(run, found);
+    if let Some(forbidden) = status::forbidden(run, &verdict.refused, seen.now) {
+        return store(forbidden);
     }
     let prepared = match prepare(seen, run, turn, settings) {
         Ok(prepared) => prepared,
         Err(lack) => return wait(seen, run, settings, &lack),
     };
+    if !turn::has_begun(run)
+        && let Some(message) = rules::over_budget(found)
+    {
+        return store(status::waiting(run, Lifecycle::Exceeded, &message));
+    }
     match &seen.admission {
         Decision::Admit => {}
         Decision::Duplicate { reason, of } => {
@@ -118,12 +141,9 @@ pub(super) fn begin(
         if !turn::has_begun(run) {
             steps.push(Step::Do(Action::Admit));
         }
-        steps.push(Step::status(status::reserved(
-            run,
-            turn,
-            made.prompt.as_deref(),
-            seen.now,
-        )));
+        let reserved = status::reserved(run, turn, made.prompt.as_deref(), seen.now);
+        let reserved = status::with_vcs(run, reserved, &made.vcs);
+        steps.push(Step::status(status::warned(run, reserved, &verdict.warned)));
         return Plan::steps(steps);
     }
     let mut steps = Vec::new();
@@ -163,7 +183,7 @@ fn prepare(
         return Ok(Prepared::Call(custom::prepare(&work)));
     }
     let made = job::make(&work, runner).map_err(|message| Lack::Wrong {
-        reason: Lifecycle::SubmitFailed,
+        reason: Lifecycle::SubmitFailed.into(),
         message,
         contract: None,
     })?;
@@ -200,13 +220,7 @@ pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &
         return store(status::unfit(run, lack, seen.now));
     }
     // Nobody tells us when these change: we may not watch Secrets, nor Jobs of others.
-    let is_unwatched = matches!(
-        reason,
-        Lifecycle::SecretNotFound
-            | Lifecycle::ConfigMapNotFound
-            | Lifecycle::ConfigMapKeyMissing
-            | Lifecycle::JobNameConflict
-    );
+    let is_unwatched = UNWATCHED.iter().any(|word| *reason == (*word).into());
     let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
     Plan {
         steps: vec![Step::status(status::waiting(run, *reason, message))],

@@ -1,3 +1,4 @@
+mod rules;
 mod steps;
 
 use std::time::Duration;

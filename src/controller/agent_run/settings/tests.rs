@@ -194,30 +194,6 @@ fn each_setting_of_pods_shows_in_the_job() {
 }
 
 #[test]
-fn credentials_for_nats_are_given_by_reference_to_agents_that_may_have_them() {
-    let environment = [
-        ("JANGAR_AGENT_RUNNER_NATS_AUTH_SECRET_NAME", "nats"),
-        ("JANGAR_AGENT_RUNNER_NATS_AUTH_USERNAME_KEY", "u"),
-        ("JANGAR_AGENT_RUNNER_NATS_AUTH_PASSWORD_KEY", "p"),
-    ];
-    let given = |security: Value| -> Vec<Value> {
-        let made = made(&environment, security);
-        let env = made.pointer(&format!("{CONTAINER}/env")).unwrap();
-        let env = env.as_array().unwrap().iter();
-        let is_nats = |entry: &&Value| entry["name"].as_str().unwrap().starts_with("NATS_");
-        env.filter(is_nats).cloned().collect()
-    };
-    let entry = |name: &str, key: &str| json!({"name": name, "valueFrom": {"secretKeyRef": {"name": "nats", "key": key, "optional": true}}});
-    let both = [entry("NATS_USER", "u"), entry("NATS_PASSWORD", "p")];
-    assert_eq!(given(json!(null)), both);
-    assert_eq!(given(json!({"allowedSecrets": ["nats"]})), both);
-    assert_eq!(
-        given(json!({"allowedSecrets": ["other"]})),
-        [] as [Value; 0]
-    );
-}
-
-#[test]
 fn each_time_shows_in_how_long_something_is_kept() {
     let ttl = |environment: &[(&str, &str)], outcome| {
         job_ttl(&run(), outcome, settings(environment).keep)

@@ -40,6 +40,18 @@ pub(in crate::controller::agent_run) fn unfit(
         .say(events::Reason::InvalidSpec)
 }
 
+/// The policy does not let the run begin.
+pub(in crate::controller::agent_run) fn forbidden(
+    run: &AgentRun,
+    causes: &[Cause],
+    now: Timestamp,
+) -> Option<RunStanding> {
+    let (reason, message) = runs::told(causes)?;
+    let next = ended(run, Phase::Failed, reason, message, now);
+    let next = next.observe(ConditionType::InvalidSpec, reason);
+    Some(next.say(events::Reason::PolicyDenied))
+}
+
 /// The spec breaks rules.
 pub(in crate::controller::agent_run) fn refused(
     run: &AgentRun,

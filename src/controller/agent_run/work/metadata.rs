@@ -107,7 +107,7 @@ pub(super) fn check(
     }
     let names = missing.join(", ");
     Err(Lack::Wrong {
-        reason: Lifecycle::MissingRequiredMetadata,
+        reason: Lifecycle::MissingRequiredMetadata.into(),
         message: format!(
             "the implementation asks for parameters that the run does not give: {names}; add them to spec.parameters of a new run"
         ),

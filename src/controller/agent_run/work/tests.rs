@@ -43,7 +43,7 @@ fn lack(run: &AgentRun, found: &Found) -> Lack {
 
 fn waits(reason: Lifecycle, message: &str) -> Lack {
     Lack::Waits {
-        reason,
+        reason: reason.into(),
         message: message.to_owned(),
     }
 }
@@ -97,7 +97,7 @@ fn a_run_without_any_image_is_wrong_and_the_operators_image_helps() {
     let Lack::Wrong { reason, .. } = lack(&run, &found()) else {
         panic!("it should not wait");
     };
-    assert_eq!(reason, Lifecycle::MissingWorkloadImage);
+    assert_eq!(reason, Lifecycle::MissingWorkloadImage.into());
     let runner = Runner {
         image: Some("default:1".to_owned()),
         ..Runner::default()

@@ -12,6 +12,7 @@ fn around() -> Around {
     Around {
         now: NOW.parse().unwrap(),
         last_delivery: None,
+        deprecated: Default::default(),
     }
 }
 
@@ -186,7 +187,7 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
         (
             "token",
             json!({ "token": token }),
-            vec!["t"],
+            vec![("t", "token")],
             vec![],
             "AuthReady",
             false,
@@ -194,7 +195,7 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
         (
             "old token",
             json!({"method": "token", "token": old}),
-            vec!["t"],
+            vec![("t", "token")],
             vec![],
             "AuthReady",
             true,
@@ -202,15 +203,16 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
         (
             "ssh",
             json!({ "ssh": ssh }),
-            vec!["k"],
-            vec!["h"],
+            vec![("k", "privateKey")],
+            vec![("h", "known_hosts")],
             "AuthReady",
             false,
         ),
         (
             "app",
-            json!({"method": "app", "app": {"privateKeySecretRef": {"name": "a"}}, "token": old}),
-            vec!["a"],
+            json!({"method": "app", "token": old, "app": {
+                "privateKeySecretRef": {"name": "a", "key": "pem"}, "appId": 1, "installationId": "2"}}),
+            vec![("a", "pem")],
             vec![],
             "AuthReady",
             false,
@@ -218,8 +220,14 @@ fn a_host_needs_what_its_way_to_sign_in_needs() {
     ] {
         let host: VersionControlProvider =
             object(json!({"provider": "github", "auth": auth}), json!(null));
-        assert_eq!(host.secrets(), secrets, "{row}");
-        assert_eq!(host.config_maps(), config_maps, "{row}");
+        let owned = |entries: Vec<(&str, &str)>| -> Vec<(String, String)> {
+            let entries = entries.into_iter();
+            entries
+                .map(|(name, key)| (name.to_owned(), key.to_owned()))
+                .collect()
+        };
+        assert_eq!(host.secret_entries(), owned(secrets), "{row}");
+        assert_eq!(host.config_map_entries(), owned(config_maps), "{row}");
         let stand = host.stand(&around());
         assert_eq!(stand.reason.as_str(), reason, "{row}");
         assert_eq!(stand.warning.is_some(), warns, "{row}");
@@ -239,4 +247,76 @@ fn the_rest_is_ready_when_it_is_right() {
     );
     let binding: SecretBinding = object(json!({}), json!(null));
     assert_eq!(words(&binding.stand(&around())), "Ready ValidSpec ready");
+}
+
+#[test]
+fn an_approval_is_decided_by_someone_or_by_a_default_that_asks_nobody() {
+    for (spec, phase, expected) in [
+        (json!({}), "", None),
+        (
+            json!({"mode": "manual", "defaultDecision": "allow"}),
+            "",
+            None,
+        ),
+        (json!({"defaultDecision": "deny"}), "", None),
+        (json!({"mode": "auto"}), "", None),
+        (
+            json!({"mode": "auto", "defaultDecision": "perhaps"}),
+            "",
+            None,
+        ),
+        (
+            json!({"mode": "Automatic", "defaultDecision": "Allow"}),
+            "Active",
+            Some(true),
+        ),
+        (
+            json!({"mode": "auto", "defaultDecision": "deny"}),
+            "Active",
+            Some(false),
+        ),
+        (
+            json!({"mode": "auto", "defaultDecision": "deny"}),
+            "Approved",
+            Some(true),
+        ),
+        (json!({"mode": "manual"}), "Rejected", Some(false)),
+    ] {
+        let policy: ApprovalPolicy = serde_json::from_value(json!({
+            "metadata": {"name": "x"}, "spec": spec, "status": {"phase": phase},
+        }))
+        .unwrap();
+        assert_eq!(decision(&policy), expected, "{spec} {phase}");
+    }
+}
+
+#[test]
+fn a_budget_is_spent_by_its_phase_or_by_what_was_used() {
+    for (limits, used, phase, expected) in [
+        (json!({"tokens": "10"}), json!({}), "Active", None),
+        (
+            json!({"tokens": "10"}),
+            json!({"tokens": "10"}),
+            "Active",
+            None,
+        ),
+        (
+            json!({"tokens": "10", "cpu": "1"}),
+            json!({"tokens": "11", "cpu": "1100m"}),
+            "Active",
+            Some("more was used of Budget x than allowed: tokens, cpu"),
+        ),
+        (json!({}), json!({}), "denied", Some("Budget x is denied")),
+        (json!({}), json!({}), "", None),
+    ] {
+        let budget: Budget = serde_json::from_value(json!({
+            "metadata": {"name": "x"}, "spec": {"limits": limits}, "status": {"phase": phase, "used": used},
+        }))
+        .unwrap();
+        assert_eq!(
+            spent(&budget).as_deref(),
+            expected,
+            "{limits} {used} {phase}"
+        );
+    }
 }

@@ -35,6 +35,7 @@ fn seen<K: Plain>(object: K, missing: Vec<Lack>) -> Observed<K> {
         around: Around {
             now: now(),
             last_delivery: None,
+            deprecated: Default::default(),
         },
     }
 }

@@ -1,6 +1,6 @@
 //! The life of a call, as a table: a line is what was found, and what is then done in words.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::controller::agent_run::Keep;
@@ -49,6 +49,7 @@ fn tool() -> Arc<Tool> {
 fn seen(run: ToolRun, job: Sight) -> Observed {
     Observed {
         now: NOW.parse().unwrap(),
+        policy: Arc::default(),
         run: Some(Arc::new(run)),
         tool: Some(tool()),
         job,
@@ -307,4 +308,30 @@ fn a_fault_does_not_begin_the_grace_anew() {
     waits.run = Some(Arc::new(after(Kind::ToolRun, &waiting, &troubled, later)));
     waits.now = later;
     assert_eq!(plan(&waits, &settings()).next, first.next);
+}
+
+#[test]
+fn the_policy_judges_a_call_by_the_tool_that_it_finds() {
+    let with = |modes: &str| {
+        let text = format!("{{images: {{denied: ['lint:*']}}, modes: {modes}}}");
+        Observed {
+            policy: Arc::new(Policy::parse(&text).unwrap()),
+            ..seen(run(&json!({})), Sight::Absent)
+        }
+    };
+    for (modes, expected) in [
+        ("{}", "Failed ImageBlocked"),
+        ("{DeniedImages: warn}", "Pending Pending"),
+        ("{DeniedImages: audit}", "Pending Pending"),
+    ] {
+        assert_eq!(words(&plan(&with(modes), &settings())), expected, "{modes}");
+    }
+    let plan = plan(&with("{DeniedImages: warn}"), &settings());
+    let [Step::Status(standing)] = plan.steps.as_slice() else {
+        panic!("one status: {plan:?}");
+    };
+    let warning = standing.observed.iter();
+    let warning = warning.map(|entry| (entry.type_.as_str(), entry.reason.as_str()));
+    assert_eq!(warning.collect::<Vec<_>>(), [("Warning", "ImageBlocked")]);
+    assert_eq!(standing.notices.len(), 1);
 }

@@ -5,6 +5,7 @@ use prometheus_client::registry::Registry;
 use tempfile::TempDir;
 
 use super::*;
+use crate::policy::Overrides;
 
 /// A folder with both files, and a source that follows them.
 struct Scene {

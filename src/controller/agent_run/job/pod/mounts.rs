@@ -11,6 +11,7 @@ use super::{PROMPT_FILE, PROMPT_FOLDER};
 use crate::api::kinds::shared::{SystemPromptKind, VolumeType};
 use crate::api::names::ChildName;
 use crate::controller::agent_run::settings::Runner;
+use crate::controller::agent_run::vcs;
 use crate::controller::agent_run::work::{Prompt, Work};
 
 /// Volumes and where each is mounted.
@@ -150,5 +151,39 @@ impl Mounts {
         self.mount(&home, &auth.mount, None, None);
         let file = format!("{}/{}", auth.mount.trim_end_matches('/'), auth.key);
         self.mount(&secret, &file, Some(&auth.key), Some(true));
+    }
+    /// The files with which the runner signs in to the host of its repository.
+    pub(super) fn add_vcs(&mut self, work: &Work<'_>) {
+        for file in work.vcs.used().map(vcs::files).into_iter().flatten() {
+            let items = Some(vec![KeyToPath {
+                key: file.key.to_owned(),
+                path: file.key.to_owned(),
+                mode: None,
+            }]);
+            let mut volume = Volume {
+                name: work.turn.child(work.run, file.part),
+                ..Volume::default()
+            };
+            match file.source {
+                vcs::Source::Secret(name) => {
+                    volume.secret = Some(SecretVolumeSource {
+                        secret_name: Some(name.to_owned()),
+                        items,
+                        // SSH refuses a key that others may read.
+                        default_mode: Some(0o400),
+                        ..SecretVolumeSource::default()
+                    });
+                }
+                vcs::Source::ConfigMap(name) => {
+                    volume.config_map = Some(ConfigMapVolumeSource {
+                        name: name.to_owned(),
+                        items,
+                        ..ConfigMapVolumeSource::default()
+                    });
+                }
+            }
+            self.mount(&volume.name.clone(), file.folder, None, Some(true));
+            self.volumes.push(volume);
+        }
     }
 }

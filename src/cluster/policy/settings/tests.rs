@@ -1,4 +1,4 @@
-use agents::kit::config::Flags;
+use crate::kit::config::Flags;
 use clap::{Args, Command, FromArgMatches};
 
 use super::*;

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use agents::api::contract::env;
-use agents::api::policy::{Defaults, ImageRules, LabelRules, Mode, Patterns, Policy, Rule};
-use agents::api::status::StatusRule;
-use agents::kit::config::{self, Invalid, Reader, Setting, Value, one_of};
+use crate::api::contract::env;
+use crate::api::policy::{Defaults, ImageRules, LabelRules, Mode, Patterns, Policy, Rule};
+use crate::api::status::StatusRule;
+use crate::kit::config::{self, Invalid, Reader, Setting, Value, one_of};
+
+const FILE: &str = "YAML or JSON file with the admission policy, followed while the program runs; the settings below go over it";
 
 /// What is set outside of the file, and where the files are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,10 +107,7 @@ impl Value for OneMode {
 impl config::Settings for Settings {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         reader.heading("Policy");
-        let file = reader.optional(Setting::new(
-            env::POLICY_FILE,
-            "YAML or JSON file with the admission policy, followed while the program runs; the settings below go over it",
-        ));
+        let file = reader.optional(Setting::new(env::POLICY_FILE, FILE));
         let candidate = reader.optional(Setting::new(
             env::POLICY_CANDIDATE_FILE,
             "File with a policy that is tried beside the one in force and decides nothing; it may be absent",
@@ -122,8 +121,49 @@ impl config::Settings for Settings {
     }
 }
 
+impl Settings {
+    /// What a program needs that judges only what it is about to start: no candidate, no status contract, and what runs
+    /// get that leave it out is its own business.
+    ///
+    /// # Errors
+    ///
+    /// When a value is wrong.
+    pub fn read_rules(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Policy");
+        let file = reader.optional(Setting::new(env::POLICY_FILE, FILE));
+        let overrides = Overrides::read_rules(reader);
+        Ok(Self {
+            file: file?,
+            candidate: None,
+            overrides: overrides?,
+        })
+    }
+}
+
 impl config::Settings for Overrides {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let rules = Self::read_rules(reader);
+        let defaults = Defaults::read(reader);
+        let status_modes = reader.optional(Setting::new(
+            env::POLICY_STATUS_MODES,
+            "Modes of single rules of the status contract; the others keep the mode of the file, else enforce",
+        ));
+        let job_delete = reader.optional(Setting::<OneMode>::new(
+            env::POLICY_JOB_DELETE,
+            "What happens when a Job is deleted before its outcome is stored; enforce if the file does not say",
+        ));
+        Ok(Self {
+            defaults: defaults?,
+            status_modes: status_modes?,
+            job_delete: job_delete?.map(|OneMode(mode)| mode),
+            ..rules?
+        })
+    }
+}
+
+impl Overrides {
+    /// The rules about what objects bring in.
+    fn read_rules(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         let mut list =
             |variable, help| reader.optional(Setting::<Vec<String>>::new(variable, help));
         let labels_required = list(env::LABELS_REQUIRED, "Labels that every run must have");
@@ -148,18 +188,9 @@ impl config::Settings for Overrides {
             env::POLICY_REQUIRE_SECRET_BINDING,
             "An Agent that no SecretBinding names may use no secret",
         ));
-        let defaults = Defaults::read(reader);
         let modes = reader.optional(Setting::new(
             env::POLICY_MODES,
             "Modes of single rules; the others keep the mode of the file, else enforce",
-        ));
-        let status_modes = reader.optional(Setting::new(
-            env::POLICY_STATUS_MODES,
-            "Modes of single rules of the status contract; the others keep the mode of the file, else enforce",
-        ));
-        let job_delete = reader.optional(Setting::<OneMode>::new(
-            env::POLICY_JOB_DELETE,
-            "What happens when a Job is deleted before its outcome is stored; enforce if the file does not say",
         ));
         Ok(Self {
             labels_required: labels_required?,
@@ -169,10 +200,8 @@ impl config::Settings for Overrides {
             images_denied: images_denied?,
             blocked_secrets: blocked_secrets?,
             require_secret_binding: require_secret_binding?,
-            defaults: defaults?,
             modes: modes?,
-            status_modes: status_modes?,
-            job_delete: job_delete?.map(|OneMode(mode)| mode),
+            ..Self::default()
         })
     }
 }
