@@ -228,7 +228,7 @@ fn follow(seen: &Observed, run: &Arc<AgentRun>, turn: Turn, settings: &Settings)
             Plan::steps(steps)
         }
         Sight::Ours(_) | Sight::Gone { .. } => mourn(seen, run, turn),
-        Sight::Absent if is_bound(run) || !seen.pods.is_empty() => mourn(seen, run, turn),
+        Sight::Absent if is_bound(run) || pods::any_of_ours(&seen.pods) => mourn(seen, run, turn),
         Sight::Absent => begin::begin(seen, run, turn, settings),
         Sight::Taken(job) => {
             let message = format!(

@@ -21,7 +21,9 @@ use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
 use crate::api::policy::{Policy, Surroundings, ToolFacts};
-use crate::controller::agent_run::{Trace, Why, detail, is_at_work, keep_for, never_ran, works};
+use crate::controller::agent_run::{
+    Trace, Why, any_of_ours, detail, is_at_work, keep_for, never_ran, works,
+};
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::policy::{Verdict, judge};
 use crate::controller::runs::look::is_held;
@@ -139,7 +141,7 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
             Plan::steps(steps)
         }
         Sight::Ours(_) | Sight::Gone { .. } => mourn(seen, run),
-        Sight::Absent if is_bound(run) || !seen.pods.is_empty() => mourn(seen, run),
+        Sight::Absent if is_bound(run) || any_of_ours(&seen.pods) => mourn(seen, run),
         Sight::Absent => begin(seen, run, settings),
         Sight::Taken => {
             let message = format!("another object owns Job {}", job::name(run));

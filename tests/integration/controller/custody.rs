@@ -237,6 +237,11 @@ async fn a_job_that_only_says_that_it_is_ours_is_not_taken_over() -> Result<()> 
     let mut forged = made_for(&jobs.get("pattern-job").await?, "forged", &uid)?;
     forged.metadata.owner_references = None;
     forged.metadata.finalizers = None;
+    let template = forged
+        .spec
+        .as_mut()
+        .and_then(|spec| spec.template.metadata.as_mut());
+    template.context("a template")?.finalizers = None;
     jobs.create(&PostParams::default(), &forged).await?;
     let _controller = scene.controller().await?;
     let waits = scene
@@ -303,16 +308,11 @@ async fn a_namespace_can_be_deleted_with_what_runs_in_it() -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(scene.here.client.clone());
     let name = &scene.here.name;
     namespaces.delete(name, &DeleteParams::background()).await?;
-    let is_going = |run: &AgentRun| run.metadata.deletion_timestamp.is_some();
-    scene.until("ended", is_going).await?;
-    assert!(
-        scene
-            .here
-            .api::<Job>()
-            .get_opt("ended-job")
-            .await?
-            .is_some()
-    );
+    // Pods go first, and what we hold of them keeps the namespace until we are back.
+    let pods = scene.here.api::<Pod>();
+    let is_going = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+    let all_going = |pods: &[Pod]| pods.len() == 2 && pods.iter().all(is_going);
+    wait::until_listed(&pods, "", DEADLINE, all_going).await?;
     let _controller = scene.controller().await?;
     wait::until_gone(&namespaces, name, DEADLINE).await
 }

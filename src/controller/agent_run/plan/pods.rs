@@ -8,7 +8,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
 use kube::Resource;
 
+use crate::api::contract::finalizer;
 use crate::api::custody::{Evidence, PodEvidence, PodState, pod_state_of};
+use crate::controller::runs::look::is_held;
 
 /// Condition of a pod that something outside has ended.
 pub(in crate::controller) const DISRUPTION: &str = "DisruptionTarget";
@@ -27,6 +29,12 @@ pub(in crate::controller) fn witness(pod: &Pod) -> Option<PodEvidence> {
         state,
         ended_at: last.filter(|_| state != PodState::Active),
     })
+}
+
+/// Whether there is a pod of a Job of ours whose uid was never stored. Anyone can write a label; the pods of our own Jobs are
+/// held from their first moment on.
+pub(in crate::controller) fn any_of_ours(pods: &[Arc<Pod>]) -> bool {
+    pods.iter().any(|pod| is_held(&**pod, finalizer::EVIDENCE))
 }
 
 /// Whether a pod still works, or is about to.

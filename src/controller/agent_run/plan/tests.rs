@@ -921,6 +921,17 @@ fn a_missing_job_is_told_with_its_class_and_never_made_again() {
             ],
         ),
         (
+            "reserved, not seen, and a pod that only says that it is ours",
+            pods(
+                vec![pod(
+                    json!({"finalizers": []}),
+                    json!({"phase": "Succeeded"}),
+                )],
+                seen(run(json!({}), json!({}), reserved()), Sight::Absent),
+            ),
+            &["make r-spec", "make r-job"],
+        ),
+        (
             "reserved, not seen, but it left a pod: it was made and must not be made again",
             pods(
                 vec![pod(json!({}), json!({"phase": "Succeeded"}))],
