@@ -142,6 +142,8 @@ pub struct Defaults {
     pub service_account: Option<String>,
     /// Secret with the credentials that every run gets.
     pub auth_secret: Option<String>,
+    /// Secrets that pull the images of runs that name none.
+    pub image_pull_secrets: Option<Vec<String>>,
 }
 
 impl Policy {

@@ -57,7 +57,7 @@ pub enum SecretWay {
     },
     /// It holds the system prompt.
     SystemPrompt,
-    /// It holds the credentials that the operator gives to every run.
+    /// It holds credentials that the operator gives to runs, whether or not they name them.
     OperatorCredentials,
     /// It checks the calls of an issue tracker.
     Tracker,
@@ -97,6 +97,9 @@ pub struct Intake<'a> {
 const MOST: usize = 10_000;
 
 const SPEC: Path<'static> = Path::root("spec");
+
+/// The field of `runtime.config` that names what pulls images.
+const PULL_SECRETS: &str = "imagePullSecrets";
 
 impl<'a> Intake<'a> {
     /// What an object brings in by itself, through the objects that it refers to, and through what the operator adds.
@@ -240,8 +243,8 @@ impl<'a> Intake<'a> {
 
     /// Pull secrets are given as names or as objects with a name.
     fn add_pull_secrets(&mut self, config_at: &Path<'_>, config: &Value) {
-        let at = config_at.field("imagePullSecrets");
-        for (index, entry) in list(config, "imagePullSecrets").iter().enumerate() {
+        let at = config_at.field(PULL_SECRETS);
+        for (index, entry) in list(config, PULL_SECRETS).iter().enumerate() {
             let at = at.index(index);
             if let Some(name) = filled(entry) {
                 self.add_secret(&at, name, SecretWay::ImagePull);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Intake, SPEC, SecretWay};
+use super::{Intake, PULL_SECRETS, SPEC, SecretWay};
 use crate::api::policy::Defaults;
 use crate::api::policy::facts::Surroundings;
 use crate::api::policy::read::{at, list, text, texts};
@@ -104,8 +104,15 @@ impl<'a> Intake<'a> {
         let runtime = SPEC.field("runtime");
         let config_at = runtime.field("config");
         let config = at(spec, &["runtime", "config"]);
-        if let Some(config) = config {
-            self.add_pull_secrets(&config_at, config);
+        match config.filter(|config| config.get(PULL_SECRETS).is_some()) {
+            Some(config) => self.add_pull_secrets(&config_at, config),
+            // Any list of the run, an empty one as well, takes the place of the operator's.
+            None => {
+                for name in defaults.image_pull_secrets.iter().flatten() {
+                    let at = config_at.field(PULL_SECRETS);
+                    self.add_secret(&at, name, SecretWay::OperatorCredentials);
+                }
+            }
         }
         let given = config.and_then(|config| text(config, "serviceAccount"));
         let account = given
