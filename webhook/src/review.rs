@@ -10,7 +10,7 @@ mod tests;
 mod uid;
 
 pub use json::{Unreadable, read};
-pub use metadata::{Annotations, Metadata, Owner};
+pub use metadata::{Annotations, Labels, Metadata, Owner};
 pub use uid::uid_of;
 
 use std::borrow::Cow;

@@ -116,10 +116,7 @@ fn metadata(metadata: &Metadata<'_>, namespace: &str) -> Value {
         }
     }
     if let Some(labels) = &metadata.labels {
-        let labels: BTreeMap<&str, &str> = labels
-            .iter()
-            .map(|(key, value)| (&**key, &**value))
-            .collect();
+        let labels: BTreeMap<&str, &str> = labels.iter().collect();
         tree.insert("labels".into(), json!(labels));
     }
     Value::Object(tree)
