@@ -17,7 +17,7 @@ pub use facts::{
     AgentFacts, BindingFacts, MemoryFacts, Surroundings, ToolFacts, VcsFacts, WorkFacts,
 };
 pub use file::PolicyError;
-pub use intake::{Entry, Intake, SecretEntry, SecretWay};
+pub use intake::{Bearer, Entry, Intake, SecretEntry, SecretWay};
 pub use pattern::{Pattern, Patterns};
 
 use std::collections::BTreeMap;
