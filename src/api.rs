@@ -23,4 +23,5 @@ pub mod schema;
 pub mod status;
 #[cfg(test)]
 mod tests;
+pub mod tree;
 pub mod validate;

@@ -21,7 +21,8 @@ pub const FIELD_MANAGER: &str = "agents-controller";
 pub mod label {
     /// Name of the AgentRun that a Job, pod or ConfigMap belongs to.
     pub const AGENT_RUN: &str = "agents.proompteng.ai/agent-run";
-    /// Uid of the AgentRun that a Job or pod belongs to; tells it from a later run of the same name.
+    /// Uid of the run that a Job or pod belongs to; tells it from a later run of the same name. Every Job of ours has it,
+    /// whatever sort of run it carries out.
     pub const RUN_UID: &str = "agents.proompteng.ai/run-uid";
     /// Name of the Agent, made fit for a label value.
     pub const AGENT: &str = "agents.proompteng.ai/agent";
@@ -65,6 +66,8 @@ pub mod annotation {
     pub const OUTCOME_RECORDED: &str = "agents.proompteng.ai/outcome-recorded";
     /// W3C trace context of the admission that let the object in.
     pub const TRACEPARENT: &str = "agents.proompteng.ai/traceparent";
+    /// The trace context that admission itself wrote last. One that differs from it was pinned by the user, and stays.
+    pub const TRACEPARENT_STAMPED: &str = "agents.proompteng.ai/traceparent-stamped";
     /// On an OrchestrationRun: how many orchestrations have started one another up to it.
     pub const ORCHESTRATION_DEPTH: &str = "agents.proompteng.ai/orchestration-depth";
     /// On an ImplementationSpec: the version of the issue that it was taken over from.

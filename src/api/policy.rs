@@ -17,7 +17,7 @@ pub use facts::{
     AgentFacts, BindingFacts, MemoryFacts, Surroundings, ToolFacts, VcsFacts, WorkFacts,
 };
 pub use file::PolicyError;
-pub use intake::{Entry, Intake, SecretEntry, SecretWay};
+pub use intake::{Bearer, Entry, Intake, SecretEntry, SecretWay};
 pub use pattern::{Pattern, Patterns};
 
 use std::collections::BTreeMap;
@@ -142,6 +142,8 @@ pub struct Defaults {
     pub service_account: Option<String>,
     /// Secret with the credentials that every run gets.
     pub auth_secret: Option<String>,
+    /// Secrets that pull the images of runs that name none.
+    pub image_pull_secrets: Option<Vec<String>>,
 }
 
 impl Policy {

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::cause::{FieldPath, Path};
 use super::kind::Kind;
+use super::tree::Json;
 
 /// One object that another one refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +30,14 @@ const SPEC: Path<'static> = Path::root("spec");
 
 /// All references of an object, in the order of its fields as the reference of the API lists them.
 pub fn references(kind: Kind, object: &Value) -> Vec<Reference> {
+    let spec = object.get("spec");
+    spec.map(|spec| references_of(kind, spec))
+        .unwrap_or_default()
+}
+
+/// All references of a spec.
+pub fn references_of(kind: Kind, spec: &impl Json) -> Vec<Reference> {
     let mut found = Found(Vec::new());
-    let Some(spec) = object.get("spec") else {
-        return found.0;
-    };
     match kind {
         Kind::Agent => found.of_agent(spec),
         Kind::AgentRun => found.of_agent_run(spec),
@@ -46,7 +51,7 @@ pub fn references(kind: Kind, object: &Value) -> Vec<Reference> {
         Kind::ToolRun => found.named(&SPEC, spec, "toolRef", Kind::Tool),
         Kind::SignalDelivery => found.named(&SPEC, spec, "signalRef", Kind::Signal),
         Kind::Schedule => {
-            if let Some(target) = spec.get("targetRef") {
+            if let Some(target) = spec.field("targetRef") {
                 found.subject(&SPEC.field("targetRef"), target);
             }
         }
@@ -68,13 +73,13 @@ pub fn references(kind: Kind, object: &Value) -> Vec<Reference> {
 struct Found(Vec<Reference>);
 
 impl Found {
-    fn of_agent(&mut self, spec: &Value) {
+    fn of_agent(&mut self, spec: &impl Json) {
         self.named(&SPEC, spec, "providerRef", Kind::AgentProvider);
         self.named(&SPEC, spec, "memoryRef", Kind::Memory);
         self.named(&SPEC, spec, "vcsRef", Kind::VersionControlProvider);
     }
 
-    fn of_agent_run(&mut self, spec: &Value) {
+    fn of_agent_run(&mut self, spec: &impl Json) {
         self.named(&SPEC, spec, "agentRef", Kind::Agent);
         self.work(&SPEC, spec);
         self.workflow(&SPEC, spec);
@@ -82,7 +87,7 @@ impl Found {
         self.named(&SPEC, spec, "vcsRef", Kind::VersionControlProvider);
     }
 
-    fn of_subjects(&mut self, spec: &Value) {
+    fn of_subjects(&mut self, spec: &impl Json) {
         let subjects = SPEC.field("subjects");
         for (index, subject) in list(spec, "subjects").iter().enumerate() {
             self.subject(&subjects.index(index), subject);
@@ -90,7 +95,7 @@ impl Found {
     }
 
     /// Something that names its own kind, and perhaps a namespace. Kinds of others are not looked up.
-    fn subject(&mut self, at: &Path<'_>, subject: &Value) {
+    fn subject(&mut self, at: &Path<'_>, subject: &impl Json) {
         let kind = text(subject, "kind").and_then(|kind| {
             Kind::ALL
                 .into_iter()
@@ -103,11 +108,11 @@ impl Found {
     }
 
     /// What a run or a step is to do: by reference, or written out with a repository host of its own.
-    fn work(&mut self, at: &Path<'_>, owner: &Value) {
+    fn work(&mut self, at: &Path<'_>, owner: &impl Json) {
         self.named(at, owner, "implementationSpecRef", Kind::ImplementationSpec);
         let inline = owner
-            .get("implementation")
-            .and_then(|implementation| implementation.get("inline"));
+            .field("implementation")
+            .and_then(|implementation| implementation.field("inline"));
         if let Some(inline) = inline {
             let implementation = at.field("implementation");
             let at = implementation.field("inline");
@@ -115,8 +120,8 @@ impl Found {
         }
     }
 
-    fn workflow(&mut self, at: &Path<'_>, owner: &Value) {
-        let Some(workflow) = owner.get("workflow") else {
+    fn workflow(&mut self, at: &Path<'_>, owner: &impl Json) {
+        let Some(workflow) = owner.field("workflow") else {
             return;
         };
         let workflow_at = at.field("workflow");
@@ -127,8 +132,8 @@ impl Found {
     }
 
     /// A field that holds an object with a name.
-    fn named(&mut self, at: &Path<'_>, owner: &Value, field: &str, kind: Kind) {
-        if let Some(name) = owner.get(field).and_then(|given| text(given, "name")) {
+    fn named(&mut self, at: &Path<'_>, owner: &impl Json, field: &str, kind: Kind) {
+        if let Some(name) = owner.field(field).and_then(|given| text(given, "name")) {
             self.add(&at.field(field).field("name"), kind, None, name);
         }
     }
@@ -144,8 +149,8 @@ impl Found {
 }
 
 /// A field that is a text and not blank, without the blanks around it.
-fn text<'v>(owner: &'v Value, field: &str) -> Option<&'v str> {
-    filled(owner.get(field)?.as_str()?)
+fn text<'v, J: Json>(owner: &'v J, field: &str) -> Option<&'v str> {
+    filled(owner.field(field)?.text()?)
 }
 
 fn filled(text: &str) -> Option<&str> {
@@ -153,9 +158,6 @@ fn filled(text: &str) -> Option<&str> {
 }
 
 /// The entries of a field that is a list; none of anything else.
-fn list<'v>(owner: &'v Value, field: &str) -> &'v [Value] {
-    owner
-        .get(field)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+fn list<'v, J: Json>(owner: &'v J, field: &str) -> &'v [J] {
+    owner.field(field).map_or(&[], Json::entries)
 }

@@ -23,12 +23,13 @@ pub use orchestrations::step::StepKind;
 pub use schedule::{CronError, Timetable, parse_time_zone, parse_timetable};
 pub use shared::{Quantity, QuantityError};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::cause::{Cause, Causes, FieldPath, Path, Reason, Segment};
 use super::kind::Kind;
 use super::names::Form;
+use super::tree::Tree;
 
 const SPEC: Path<'static> = Path::root("spec");
 
@@ -80,6 +81,14 @@ pub(super) fn rules(kind: Kind, object: &Value, spec: &Value) -> Result<Causes, 
     Ok(causes)
 }
 
+/// Whether the rules find nothing wrong with a spec that the API server has held against its schema. Most are like that;
+/// who wants to know what is wrong asks for it with the whole object.
+pub fn is_clean(kind: Kind, name: Option<&str>, spec: &Tree<'_>) -> bool {
+    let mut causes = Causes::default();
+    check_name(&mut causes, kind, name);
+    check_spec(&mut causes, kind, spec, name).is_ok() && causes.is_empty()
+}
+
 /// The spec of an object; null counts as absent.
 pub(super) fn spec_of(object: &Value) -> Option<&Value> {
     object.get("spec").filter(|spec| !spec.is_null())
@@ -124,10 +133,10 @@ fn check_name(causes: &mut Causes, kind: Kind, name: Option<&str>) {
     }
 }
 
-fn check_spec(
+fn check_spec<'v>(
     causes: &mut Causes,
     kind: Kind,
-    spec: &Value,
+    spec: impl Deserializer<'v> + Copy,
     name: Option<&str>,
 ) -> Result<(), Cause> {
     match kind {
@@ -162,7 +171,7 @@ fn check_spec(
 /// The place where reading stopped.
 fn read<'v, T: Deserialize<'v>>(
     causes: &mut Causes,
-    spec: &'v Value,
+    spec: impl Deserializer<'v> + Copy,
     check: impl FnOnce(&mut Causes, &T),
 ) -> Result<(), Cause> {
     let spec = read_at(&SPEC, spec)?;
@@ -171,11 +180,17 @@ fn read<'v, T: Deserialize<'v>>(
 }
 
 /// Reads the value at a place as a type. Keeping track of the place is slow, so it is done only once reading has failed.
-fn read_at<'v, T: Deserialize<'v>>(at: &Path<'_>, value: &'v Value) -> Result<T, Cause> {
+fn read_at<'v, T: Deserialize<'v>>(
+    at: &Path<'_>,
+    value: impl Deserializer<'v> + Copy,
+) -> Result<T, Cause> {
     T::deserialize(value).or_else(|_| read_with_path(at, value))
 }
 
-fn read_with_path<'v, T: Deserialize<'v>>(at: &Path<'_>, value: &'v Value) -> Result<T, Cause> {
+fn read_with_path<'v, T: Deserialize<'v>>(
+    at: &Path<'_>,
+    value: impl Deserializer<'v>,
+) -> Result<T, Cause> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         use serde_path_to_error::Segment as Read;
         let inner = error.path().iter().filter_map(|segment| match segment {

@@ -26,7 +26,7 @@ use tower::Service;
 
 pub use body::{BodyError, TextBody, read_body, text};
 pub use metrics::{Metrics, ServerMetrics};
-pub use trace::{RequestSpan, Traced, traced};
+pub use trace::{Traced, Tracing, traced};
 
 use super::{
     shutdown::Shutdown,

@@ -16,7 +16,7 @@ use std::{io, path::PathBuf, sync::Arc};
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use rustls::ServerConfig;
-use tokio::net::TcpStream;
+use tokio::{io::BufReader, net::TcpStream};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use clients::Census;
@@ -98,6 +98,9 @@ pub enum Notice {
     },
 }
 
+/// Bytes that are read from a connection at once; most requests fit.
+const READ_AHEAD: usize = 8 * 1024;
+
 /// The current TLS configuration of a server; none until the first good pair was read.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
@@ -125,12 +128,14 @@ impl ServerTls {
     }
 
     /// Shakes hands with a client.
-    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<BufReader<TcpStream>>> {
         let Some(current) = self.current.load_full() else {
             return Err(io::Error::other("there is no certificate yet"));
         };
         let acceptor = TlsAcceptor::from(Arc::clone(&current.config));
         let peer = stream.peer_addr(); // later it may be gone, and then nobody knows who it was
+        // rustls asks for 4 KiB at a time, which is less than most requests.
+        let stream = BufReader::with_capacity(READ_AHEAD, stream);
         let stream = acceptor.accept(stream).await?;
         let is_our_own = peer.is_ok_and(|peer| self.eye.is_at(peer));
         let (_, session) = stream.get_ref();

@@ -1,6 +1,7 @@
 //! The admission webhook as users meet it: the real program, called by the real API server, seen through `kubectl`.
 
 mod alone;
+mod canary;
 mod cases;
 mod corpus;
 mod guard;
@@ -9,4 +10,6 @@ mod hook;
 mod hostile;
 mod lookup;
 mod quiet;
+mod restore;
 mod rollout;
+mod trace;

@@ -131,7 +131,7 @@ fn deletion(subject: &Subject<'_>, at: Timestamp) -> Option<Deletion> {
     })
 }
 
-/// The run that a Job belongs to: its owner, else the one that its label names.
+/// The run that a Job belongs to: its owner, else the one that its labels name.
 fn run_of(job: &Object<'_>) -> Option<(Kind, String, Option<String>)> {
     let mut owners = job.metadata.owner_references.iter().flatten();
     let owner = owners.find_map(|owner| {
@@ -143,8 +143,13 @@ fn run_of(job: &Object<'_>) -> Option<(Kind, String, Option<String>)> {
         Some((kind, (*owner.name).to_owned(), uid))
     });
     owner.or_else(|| {
-        let mut labels = job.metadata.labels.iter().flatten();
-        let (_, run) = labels.find(|(key, _)| &***key == label::AGENT_RUN)?;
-        Some((Kind::AgentRun, (**run).to_owned(), None))
+        let named = |sort| job.metadata.label(sort).map(str::to_owned);
+        let sorts = [
+            (Kind::AgentRun, label::AGENT_RUN),
+            (Kind::ToolRun, label::TOOL_RUN),
+        ];
+        sorts
+            .into_iter()
+            .find_map(|(kind, sort)| Some((kind, named(sort)?, named(label::RUN_UID))))
     })
 }

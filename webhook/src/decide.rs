@@ -3,6 +3,7 @@
 //! Pure: no look at a clock, a file or the network; whatever counts comes in with the [`Context`]. Each file below is one
 //! group of rules.
 
+mod clean;
 mod job;
 mod policy;
 mod spec;

@@ -60,13 +60,22 @@ pub(crate) fn job() -> Value {
         "kind": "Job",
         "metadata": {
             "name": "demo-1", "namespace": "team", "uid": "j-1",
-            "labels": {label::AGENT_RUN: "demo"},
+            "labels": {label::AGENT_RUN: "demo", label::RUN_UID: "u-1"},
             "ownerReferences": [{
                 "apiVersion": Kind::AgentRun.api_version(), "kind": "AgentRun", "name": "demo", "uid": "u-1",
             }],
         },
         "spec": {"template": {}},
     })
+}
+
+/// A Job of a ToolRun of ours.
+pub(crate) fn tool_job() -> Value {
+    let mut job = job();
+    job["metadata"]["labels"] = json!({label::TOOL_RUN: "demo", label::RUN_UID: "u-1"});
+    job["metadata"]["ownerReferences"][0]["apiVersion"] = json!(Kind::ToolRun.api_version());
+    job["metadata"]["ownerReferences"][0]["kind"] = json!("ToolRun");
+    job
 }
 
 /// A review as the API server writes it.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use agents::api::kind::Kind;
 use agents::api::policy::Surroundings;
 use agents::api::references::Reference;
+use agents::api::tree::Json;
 use agents::kit::readiness::Gate;
 use kube::Client;
 use serde_json::Value;
@@ -58,6 +59,11 @@ impl Lookup {
     /// What the policy needs to know about the objects that this one refers to.
     pub fn surroundings(&self, kind: Kind, object: &Value) -> Surroundings {
         self.index.surroundings(kind, object)
+    }
+
+    /// The same for an object in parts.
+    pub fn surroundings_of(&self, kind: Kind, namespace: &str, spec: &impl Json) -> Surroundings {
+        self.index.surroundings_of(kind, namespace, spec)
     }
 
     /// The references, of an object in this namespace, that lead nowhere. Of a kind or a namespace that is not followed,

@@ -10,7 +10,7 @@ mod tests;
 mod uid;
 
 pub use json::{Unreadable, read};
-pub use metadata::{Annotations, Metadata, Owner};
+pub use metadata::{Annotations, Labels, Metadata, Owner};
 pub use uid::uid_of;
 
 use std::borrow::Cow;
@@ -187,7 +187,11 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
         api_version,
         kind,
         request,
-    } = serde_json::from_slice(body)?;
+    } = match std::str::from_utf8(body) {
+        // Every text is known to be one, so that none is looked at again.
+        Ok(text) => serde_json::from_str(text)?,
+        Err(_) => serde_json::from_slice(body)?, // names the place
+    };
     if &*api_version != API_VERSION || &*kind != KIND {
         return Err(Malformed::Version {
             kind: shown(&kind),

@@ -30,6 +30,7 @@ use work::{Place, is_small};
 
 use crate::metrics::{Metrics, Phase};
 use crate::refusal::Refusal;
+use crate::review::uid_of;
 use crate::subject::Door;
 
 /// Bytes of a body. etcd takes 1.5 MiB per request, so no stored object is larger, and the API server reads no object
@@ -88,39 +89,46 @@ where
     let _in_flight = admission.metrics().begin();
     match receive(admission.metrics(), room, budget, body).await {
         Ok((place, body)) => place.work(admission, door, budget, body).await,
-        Err(refusal) => admission.refuse(Some(door), "", &refusal),
+        Err((refusal, body)) => {
+            let uid = uid_of(&body).unwrap_or_default();
+            admission.refuse(Some(door), &uid, &refusal)
+        }
     }
 }
 
 /// The body, and a place to work on it. A small body is read first, so that slow senders hold no place; a large one may
-/// come only where there is a place for it, or it would fill the memory.
+/// come only where there is a place for it, or it would fill the memory. A refusal comes with what has been read, so
+/// that its answer can name the question.
 async fn receive<B>(
     metrics: &Metrics,
     room: &Room,
     budget: Budget,
     body: B,
-) -> Result<(Place, Bytes), Refusal>
+) -> Result<(Place, Bytes), (Refusal, Bytes)>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
+    let unread = |refusal| (refusal, Bytes::new());
     let limit = BODY_LIMIT;
     if usize::try_from(body.size_hint().lower()).is_ok_and(|declared| declared > limit) {
-        return Err(Refusal::TooLarge { limit });
+        return Err(unread(Refusal::TooLarge { limit }));
     }
     if is_small(&body) {
-        let body = read(metrics, budget, body).await?;
-        let place = room.enter().ok_or(Refusal::Shed)?;
+        let body = read(metrics, budget, body).await.map_err(unread)?;
+        let Some(place) = room.enter() else {
+            return Err((Refusal::Shed, body));
+        };
         metrics.took(Phase::Queue, Duration::ZERO);
         return Ok((place, body));
     }
     let started = Instant::now();
     let place = match timeout_at(budget.deadline, room.enter_large()).await {
-        Ok(place) => place.ok_or(Refusal::Shed)?,
-        Err(_) => return Err(Refusal::Late),
+        Ok(place) => place.ok_or_else(|| unread(Refusal::Shed))?,
+        Err(_) => return Err(unread(Refusal::Late)),
     };
     metrics.took(Phase::Queue, started.elapsed());
-    let body = read(metrics, budget, body).await?;
+    let body = read(metrics, budget, body).await.map_err(unread)?;
     Ok((place, body))
 }
 

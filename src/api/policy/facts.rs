@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::read::{at, list, text, texts};
 use crate::api::cause::FieldPath;
+use crate::api::tree::Json;
 
 /// What an Agent says about its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -164,15 +165,15 @@ pub struct Surroundings {
 
 /// The secret behind a reference to a system prompt, if it is one. The word is read without regard to case, as the
 /// controller reads it.
-pub(super) fn prompt_secret(reference: &Value) -> Option<&str> {
+pub(super) fn prompt_secret<J: Json>(reference: &J) -> Option<&str> {
     let kind = text(reference, "kind")?;
     text(reference, "name").filter(|_| kind.eq_ignore_ascii_case("Secret"))
 }
 
 /// The secrets of an authentication: block, field and name. Every block counts, whatever the method: the method can
 /// change later without the secret being looked at again.
-pub(super) fn auth_secrets(
-    auth: &Value,
+pub(super) fn auth_secrets<J: Json>(
+    auth: &J,
 ) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
     const BLOCKS: [(&str, &str); 3] = [
         ("token", "secretRef"),

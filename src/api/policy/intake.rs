@@ -18,6 +18,7 @@ use super::facts::{AgentFacts, BindingFacts, Surroundings, auth_secrets, prompt_
 use super::read::{at, filled, list, text, texts};
 use crate::api::cause::{FieldPath, Path};
 use crate::api::kind::Kind;
+use crate::api::tree::Json;
 
 /// A value and the place it enters by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,12 +58,21 @@ pub enum SecretWay {
     },
     /// It holds the system prompt.
     SystemPrompt,
-    /// It holds the credentials that the operator gives to every run.
+    /// It holds credentials that the operator gives to runs, whether or not they name them.
     OperatorCredentials,
     /// It checks the calls of an issue tracker.
     Tracker,
     /// It is given to Agents.
     Binding,
+}
+
+/// Who brings something in.
+#[derive(Clone, Debug, Default)]
+pub struct Bearer<'a> {
+    /// Its labels.
+    pub labels: Vec<(&'a str, &'a str)>,
+    /// Its namespace.
+    pub namespace: Option<&'a str>,
 }
 
 /// What an object brings in, and what its Agent and the bindings say about that.
@@ -98,6 +108,9 @@ const MOST: usize = 10_000;
 
 const SPEC: Path<'static> = Path::root("spec");
 
+/// The field of `runtime.config` that names what pulls images.
+const PULL_SECRETS: &str = "imagePullSecrets";
+
 impl<'a> Intake<'a> {
     /// What an object brings in by itself, through the objects that it refers to, and through what the operator adds.
     pub fn of(
@@ -106,13 +119,32 @@ impl<'a> Intake<'a> {
         around: &'a Surroundings,
         defaults: &Defaults,
     ) -> Self {
-        let mut intake = Self::default();
-        let Some(spec) = object.get("spec") else {
-            return intake;
+        let labels = at(object, &["metadata", "labels"]).and_then(Value::as_object);
+        let labels = labels.into_iter().flatten();
+        let bearer = Bearer {
+            labels: labels
+                .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
+                .collect(),
+            namespace: at(object, &["metadata", "namespace"]).and_then(Value::as_str),
         };
+        object
+            .get("spec")
+            .map(|spec| Self::of_spec(kind, bearer, spec, around, defaults))
+            .unwrap_or_default()
+    }
+
+    /// The same for an object in parts.
+    pub fn of_spec<J: Json>(
+        kind: Kind,
+        bearer: Bearer<'a>,
+        spec: &'a J,
+        around: &'a Surroundings,
+        defaults: &Defaults,
+    ) -> Self {
+        let mut intake = Self::default();
         match kind {
             Kind::Agent => intake.add_agent(spec),
-            Kind::AgentRun => intake.add_run(object, spec, around, defaults),
+            Kind::AgentRun => intake.add_run(bearer, spec, around, defaults),
             Kind::ImplementationSource => {
                 let secret = at(spec, &["auth", "secretRef"]);
                 let auth = SPEC.field("auth");
@@ -144,8 +176,8 @@ impl<'a> Intake<'a> {
     }
 
     /// An Agent brings in the secret of its default system prompt; its own list counts for that.
-    fn add_agent(&mut self, spec: &'a Value) {
-        if let Some(security) = spec.get("security") {
+    fn add_agent<J: Json>(&mut self, spec: &'a J) {
+        if let Some(security) = spec.field("security") {
             self.allowed_secrets = texts(security, "allowedSecrets").collect();
             self.allowed_service_accounts = texts(security, "allowedServiceAccounts").collect();
         }
@@ -154,9 +186,9 @@ impl<'a> Intake<'a> {
         self.add_prompt(&defaults.field("systemPromptRef"), prompt);
     }
 
-    fn add_provider(&mut self, spec: &Value) {
+    fn add_provider(&mut self, spec: &impl Json) {
         let auth = SPEC.field("auth");
-        for (block, field, name) in spec.get("auth").into_iter().flat_map(auth_secrets) {
+        for (block, field, name) in spec.field("auth").into_iter().flat_map(auth_secrets) {
             let block = auth.field(block);
             let secret = block.field(field);
             let way = SecretWay::VersionControl { required: true };
@@ -197,14 +229,14 @@ impl<'a> Intake<'a> {
     }
 
     /// A reference to a secret: an object with a name.
-    fn add_named(&mut self, at: &Path<'_>, reference: Option<&Value>, way: SecretWay) {
+    fn add_named(&mut self, at: &Path<'_>, reference: Option<&impl Json>, way: SecretWay) {
         if let Some(name) = reference.and_then(|reference| text(reference, "name")) {
             self.add_secret(&at.field("name"), name, way);
         }
     }
 
     /// A field that lists secrets by name.
-    fn add_secrets(&mut self, owner_at: &Path<'_>, owner: &Value, field: &str, way: SecretWay) {
+    fn add_secrets(&mut self, owner_at: &Path<'_>, owner: &impl Json, field: &str, way: SecretWay) {
         let at = owner_at.field(field);
         for (index, name) in list(owner, field).iter().enumerate() {
             if let Some(name) = filled(name) {
@@ -222,13 +254,13 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn add_prompt(&mut self, at: &Path<'_>, reference: Option<&Value>) {
+    fn add_prompt(&mut self, at: &Path<'_>, reference: Option<&impl Json>) {
         if let Some(name) = reference.and_then(prompt_secret) {
             self.add_secret(&at.field("name"), name, SecretWay::SystemPrompt);
         }
     }
 
-    fn add_volumes(&mut self, workload_at: &Path<'_>, workload: &Value) {
+    fn add_volumes(&mut self, workload_at: &Path<'_>, workload: &impl Json) {
         let at = workload_at.field("volumes");
         for (index, volume) in list(workload, "volumes").iter().enumerate() {
             if let Some(name) = text(volume, "secretName") {
@@ -239,9 +271,9 @@ impl<'a> Intake<'a> {
     }
 
     /// Pull secrets are given as names or as objects with a name.
-    fn add_pull_secrets(&mut self, config_at: &Path<'_>, config: &Value) {
-        let at = config_at.field("imagePullSecrets");
-        for (index, entry) in list(config, "imagePullSecrets").iter().enumerate() {
+    fn add_pull_secrets(&mut self, config_at: &Path<'_>, config: &impl Json) {
+        let at = config_at.field(PULL_SECRETS);
+        for (index, entry) in list(config, PULL_SECRETS).iter().enumerate() {
             let at = at.index(index);
             if let Some(name) = filled(entry) {
                 self.add_secret(&at, name, SecretWay::ImagePull);
@@ -252,7 +284,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Pull secrets and service account of a `runtime.config` that need not be complete.
-    fn add_config(&mut self, owner_at: &Path<'_>, owner: &Value) {
+    fn add_config(&mut self, owner_at: &Path<'_>, owner: &impl Json) {
         let Some(config) = at(owner, &["runtime", "config"]) else {
             return;
         };

@@ -130,26 +130,24 @@ fn labels(report: &mut Report<'_>, intake: &Intake<'_>) {
         return;
     };
     let has_value = |(_, value): &&(&str, &str)| !value.trim().is_empty();
-    let present: Vec<&str> = labels
-        .iter()
-        .filter(has_value)
-        .map(|(key, _)| *key)
-        .collect();
+    let present = || labels.iter().filter(has_value).map(|(key, _)| *key);
     let metadata = Path::root("metadata");
     let field = metadata.field("labels");
-    required_labels(report, &field, &present);
-    for key in present {
+    let required = report.policy.labels.required.iter().map(String::as_str);
+    let missing: Vec<&str> = required
+        .filter(|key| !present().any(|own| own == *key))
+        .collect();
+    required_labels(report, &field, &missing);
+    for key in present() {
         label(report, &field.key(key), key);
     }
 }
 
-fn required_labels(report: &mut Report<'_>, at: &Path<'_>, present: &[&str]) {
-    let required = report.policy.labels.required.iter().map(String::as_str);
-    let missing: Vec<&str> = required.filter(|key| !present.contains(key)).collect();
+fn required_labels(report: &mut Report<'_>, at: &Path<'_>, missing: &[&str]) {
     if !missing.is_empty() {
         let message = format!(
             "these labels are required here; add them with a value: {}",
-            listed(&missing)
+            listed(missing)
         );
         report.add(
             Rule::RequiredLabels,
@@ -220,8 +218,8 @@ fn images(report: &mut Report<'_>, intake: &Intake<'_>) {
 
 fn secrets(report: &mut Report<'_>, intake: &Intake<'_>) {
     for entry in &intake.secrets {
-        let name = quoted(&entry.name);
         if report.policy.blocked_secrets.contains(&entry.name) {
+            let name = quoted(&entry.name);
             let message = format!("secret {name} may not be used here; use another one");
             report.add_secret(Rule::BlockedSecrets, entry, Reason::SecretBlocked, message);
         }
@@ -229,6 +227,7 @@ fn secrets(report: &mut Report<'_>, intake: &Intake<'_>) {
             continue;
         }
         if is_undeclared(intake, entry) {
+            let name = quoted(&entry.name);
             let message =
                 format!("secret {name} is used but not named in spec.secrets; add it there");
             report.add_secret(
@@ -240,6 +239,7 @@ fn secrets(report: &mut Report<'_>, intake: &Intake<'_>) {
         }
         let allowed = &intake.allowed_secrets;
         if !allowed.is_empty() && !allowed.contains(&entry.name.as_str()) {
+            let name = quoted(&entry.name);
             let message = format!(
                 "the Agent does not allow secret {name}; allowed: {}",
                 some_of(allowed)

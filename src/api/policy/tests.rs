@@ -205,6 +205,35 @@ fn every_way_a_secret_enters_a_run_is_seen() {
 }
 
 #[test]
+fn what_the_operator_pulls_images_with_counts_for_runs_that_do_not_say() {
+    let policy = policy(json!({
+        "blockedSecrets": ["pull"], "defaults": {"imagePullSecrets": ["fine", "pull"]},
+    }));
+    let judged = |run: Value| {
+        let around = Surroundings::default();
+        let intake = Intake::of(Kind::AgentRun, &run, &around, &policy.defaults);
+        brief(&evaluate(&policy, &intake))
+    };
+    let blocked = "BlockedSecrets enforce spec.runtime.config.imagePullSecrets SecretBlocked";
+    for runtime in [
+        json!(null),
+        json!({"type": "job"}),
+        json!({"type": "workflow", "config": {}}),
+    ] {
+        let run = json!({"spec": {"runtime": runtime}});
+        assert_eq!(judged(run), [blocked], "{runtime}");
+    }
+    for runtime in [
+        json!({"type": "custom"}),
+        json!({"type": "job", "config": {"imagePullSecrets": []}}),
+        json!({"type": "job", "config": {"imagePullSecrets": ["own"]}}),
+    ] {
+        let run = json!({"spec": {"runtime": runtime}});
+        assert_eq!(judged(run), Vec::<String>::new(), "{runtime}");
+    }
+}
+
+#[test]
 fn a_blocked_secret_is_refused_on_every_way() {
     let (run, memory, vcs) = (run_with_every_secret(), memory(), vcs());
     let around = Surroundings {

@@ -1,11 +1,10 @@
 //! References in the steps of an Orchestration. Some stand in fields that the schema does not know, as an object with a
 //! name or as the bare name, and some may stand among the values of the step instead.
 
-use serde_json::Value;
-
 use super::{Found, filled, list, text};
 use crate::api::cause::Path;
 use crate::api::kind::Kind;
+use crate::api::tree::Json;
 
 /// The fields of a step that refer to something, and to what.
 const FIELDS: [(&str, Kind); 7] = [
@@ -19,20 +18,20 @@ const FIELDS: [(&str, Kind); 7] = [
 ];
 
 impl Found {
-    pub(super) fn of_steps(&mut self, at: &Path<'_>, spec: &Value) {
+    pub(super) fn of_steps(&mut self, at: &Path<'_>, spec: &impl Json) {
         let steps = at.field("steps");
         for (index, step) in list(spec, "steps").iter().enumerate() {
             self.of_step(&steps.index(index), step);
         }
     }
 
-    fn of_step(&mut self, at: &Path<'_>, step: &Value) {
+    fn of_step(&mut self, at: &Path<'_>, step: &impl Json) {
         for (field, kind) in FIELDS {
             self.of_field(at, step, field, kind);
         }
         let inline = step
-            .get("implementation")
-            .and_then(|implementation| implementation.get("inline"));
+            .field("implementation")
+            .and_then(|implementation| implementation.field("inline"));
         if let Some(inline) = inline {
             let implementation = at.field("implementation");
             let inline_at = implementation.field("inline");
@@ -42,17 +41,17 @@ impl Found {
     }
 
     /// The field itself comes first; the values of the step only count without it.
-    fn of_field(&mut self, at: &Path<'_>, step: &Value, field: &str, kind: Kind) {
+    fn of_field(&mut self, at: &Path<'_>, step: &impl Json, field: &str, kind: Kind) {
         let field_at = at.field(field);
-        if let Some(given) = step.get(field) {
+        if let Some(given) = step.field(field) {
             if let Some(name) = text(given, "name") {
                 return self.add(&field_at.field("name"), kind, None, name);
             }
-            if let Some(name) = given.as_str().and_then(filled) {
+            if let Some(name) = given.text().and_then(filled) {
                 return self.add(&field_at, kind, None, name);
             }
         }
-        if let Some(name) = step.get("with").and_then(|with| text(with, field)) {
+        if let Some(name) = step.field("with").and_then(|with| text(with, field)) {
             self.add(&at.field("with").key(field), kind, None, name);
         }
     }

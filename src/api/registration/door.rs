@@ -159,7 +159,7 @@ impl Door {
     pub(super) fn objects(self) -> Option<LabelSelector> {
         match self {
             Self::Mutate | Self::Validate | Self::MutateStatus | Self::ValidateStatus => None,
-            Self::ValidateDelete => Some(selector::having(label::AGENT_RUN)),
+            Self::ValidateDelete => Some(selector::having(label::RUN_UID)),
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::api::contract::label;
 use crate::api::rung::FailurePolicy;
 
 fn registration(rung: Rung) -> Registration {
@@ -173,7 +174,7 @@ fn add_rule(hook: &mut Hook, group: &str, resource: &str) {
 #[test]
 fn each_way_to_lock_a_cluster_is_found() {
     type Change = fn(&mut Hook);
-    let cases: [(&str, Change, &[Check]); 16] = [
+    let cases: [(&str, Change, &[Check]); 17] = [
         (
             "pods",
             |hook| add_rule(hook, "", "pods"),
@@ -227,6 +228,15 @@ fn each_way_to_lock_a_cluster_is_found() {
         (
             "every user",
             |hook| hook.conditions.clear(),
+            &[Check::Exemptions],
+        ),
+        (
+            "nobody but those who should be left out",
+            |hook| {
+                for condition in &mut hook.conditions {
+                    condition.expression = condition.expression.replace('!', "");
+                }
+            },
             &[Check::Exemptions],
         ),
         (
@@ -341,13 +351,40 @@ fn jobs_of_others_are_left_alone() {
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         selector::selects(delete.objects.as_ref(), &labels.collect())
     };
-    assert!(selects(&[("agents.proompteng.ai/agent-run", "r")]));
+    for sort in [
+        "agents.proompteng.ai/agent-run",
+        "jangar.proompteng.ai/tool-run",
+    ] {
+        assert!(selects(&[
+            (sort, "r"),
+            ("agents.proompteng.ai/run-uid", "u")
+        ]));
+    }
     assert!(!selects(&[("app", "nightly")]));
     let mut bare = validating.clone();
     bare.hooks.last_mut().unwrap().objects = None;
     let findings = lint(&bare, Rung::Deny);
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert_eq!(findings[0].check, Check::Foreign);
+}
+
+#[test]
+fn a_guard_that_knows_one_sort_of_job_only_is_found() {
+    for sort in [label::AGENT_RUN, label::TOOL_RUN] {
+        let [_, mut validating] = both(Rung::Deny);
+        validating.hooks.last_mut().unwrap().objects = Some(selector::having(sort));
+        let texts = lint(&validating, Rung::Deny)
+            .into_iter()
+            .filter(|finding| finding.check == Check::Coverage)
+            .map(|finding| finding.text);
+        assert_eq!(
+            texts.collect::<Vec<_>>(),
+            ["plain", "labelled"].map(|sort| format!(
+                "in {sort} namespaces /validate-delete is not asked about DELETE of jobs in batch"
+            )),
+            "{sort}"
+        );
+    }
 }
 
 #[test]

@@ -65,11 +65,10 @@ impl Change<'_> {
         if let Some(old) = old
             && new.is_none_or(|new| new < old)
         {
-            let now = new.map_or("taken away".to_owned(), |new| format!("set to {new}"));
             causes.add(
                 &field,
                 Reason::ObservedGenerationWentBack,
-                format!("observedGeneration was {old} and is {now}; it only grows: read the object again before writing"),
+                generation_went_back(old, new),
             );
         }
     }
@@ -203,5 +202,12 @@ fn generation_ahead(given: i64, at: Moment) -> String {
     format!(
         "observedGeneration is {given}, but the object is at generation {}; write the generation that was looked at",
         at.generation
+    )
+}
+
+fn generation_went_back(old: i64, new: Option<i64>) -> String {
+    let now = new.map_or("taken away".to_owned(), |new| format!("set to {new}"));
+    format!(
+        "observedGeneration was {old} and is {now}; it only grows: read the object again before writing"
     )
 }

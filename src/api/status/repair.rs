@@ -117,7 +117,8 @@ fn repair_transition_time(
     entry.insert(TRANSITION.to_owned(), time);
 }
 
-/// A condition that says what it said before is still about the same spec; any other is about the spec of the status.
+/// A condition that says what it said before is still about the same spec; any other is about the spec of the status,
+/// or about the one before if that is newer.
 fn repair_generation(
     before: Option<&Map<String, Value>>,
     entry: &mut Map<String, Value>,
@@ -131,9 +132,13 @@ fn repair_generation(
             .iter()
             .all(|name| before.get(*name) == entry.get(*name))
     };
+    let seen = before.and_then(|before| before.get(OBSERVED_GENERATION));
     let generation = match before.filter(same) {
-        Some(before) => before.get(OBSERVED_GENERATION),
-        None => generation,
+        Some(_) => seen,
+        None => [seen, generation]
+            .into_iter()
+            .flatten()
+            .max_by_key(|given| given.as_i64()),
     };
     if let Some(generation) = generation {
         entry.insert(OBSERVED_GENERATION.to_owned(), generation.clone());

@@ -240,6 +240,10 @@ impl Overrides {
                 image: given.defaults.image.or(defaults.image),
                 service_account: given.defaults.service_account.or(defaults.service_account),
                 auth_secret: given.defaults.auth_secret.or(defaults.auth_secret),
+                image_pull_secrets: given
+                    .defaults
+                    .image_pull_secrets
+                    .or(defaults.image_pull_secrets),
             },
             modes,
             status_modes,

@@ -223,14 +223,19 @@ impl config::Settings for Runner {
             image,
             service_account,
             auth_secret,
+            image_pull_secrets,
         } = defaults?;
+        let mut pod = pod?;
+        let pulled_with =
+            image_pull_secrets.map(|names| ("imagePullSecrets".to_owned(), names.into()));
+        pod.extend(pulled_with);
         Ok(Self {
             image,
             service_account,
             auth: auth_secret.map(|secret| Auth { secret, key, mount }),
             backoff_limit: backoff_limit?,
             log_retention: log_retention?,
-            pod: pod?,
+            pod,
             vcs: vcs?,
             nats: nats?,
         })
@@ -270,11 +275,6 @@ fn read_pod(reader: &mut Reader<'_>) -> Result<FreeObject, Invalid> {
             env::RUNNER_TOPOLOGY_SPREAD_CONSTRAINTS,
             "topologySpreadConstraints",
             "Topology spread constraints of pods, as JSON",
-        ),
-        (
-            env::RUNNER_IMAGE_PULL_SECRETS,
-            "imagePullSecrets",
-            "Secrets that pull the images of pods, as JSON: names, or objects with a name",
         ),
     ]
     .map(|(variable, key, help)| {

@@ -2,12 +2,12 @@
 
 use std::{any::Any, sync::Arc, time::Duration};
 
-use http::{Response, StatusCode};
-use tower::ServiceBuilder;
-use tower_http::{
-    catch_panic::{CatchPanicLayer, ResponseForPanic},
-    timeout::TimeoutLayer,
-};
+use http::{Request, Response, StatusCode};
+use http_body_util::Either;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+use tower::{ServiceBuilder, ServiceExt, service_fn};
+use tower_http::catch_panic::{CatchPanicLayer, ResponseForPanic};
 
 use super::{
     HttpService, ServerMetrics,
@@ -15,7 +15,7 @@ use super::{
     metrics::Failure,
 };
 
-/// The answer when the deadline has passed. No service of ours answers with it by itself, so it can be counted.
+/// The answer when the deadline has passed.
 const DEADLINE: StatusCode = StatusCode::GATEWAY_TIMEOUT;
 
 /// The service behind its guards.
@@ -29,16 +29,24 @@ pub(super) fn guarded(
     let panics = PanicAnswer {
         metrics: Arc::clone(&metrics),
     };
-    ServiceBuilder::new()
-        .map_response(move |response: Response<_>| {
-            if response.status() == DEADLINE {
-                metrics.failed(Failure::Deadline);
-            }
-            response
-        })
-        .layer(TimeoutLayer::with_status_code(DEADLINE, deadline))
+    let service = ServiceBuilder::new()
         .layer(CatchPanicLayer::custom(panics))
-        .service(service)
+        .service(service);
+    service_fn(move |request: Request<Incoming>| {
+        let (service, metrics) = (service.clone(), Arc::clone(&metrics));
+        async move {
+            // The work is polled before the clock: what is answered at once never sets a timer.
+            match timeout(deadline, service.oneshot(request)).await {
+                Ok(answered) => answered.map(|response| response.map(Either::Left)),
+                Err(_) => {
+                    metrics.failed(Failure::Deadline);
+                    let mut response = Response::new(Either::Right(TextBody::default()));
+                    *response.status_mut() = DEADLINE;
+                    Ok(response)
+                }
+            }
+        }
+    })
 }
 
 /// Counts a panic and answers for the one who panicked. The panic hook has logged it already.

@@ -1,19 +1,19 @@
 //! `make bench-webhook`: the release build of the webhook over TLS with reviews of three sizes, beside a server that does
-//! nothing, and whether the bars are met. Takes about two minutes once it is built.
+//! nothing and one that does nothing through the serving kit, and whether the bars are met. Takes about four minutes once it
+//! is built. `make bench-webhook ONCE=1` answers reviews of 4 KiB in this process and nothing else, for a profiler.
 
 use agents::api::{
     contract::door::{MUTATE, VALIDATE},
     policy::Policy,
-    rung::Rung,
 };
 use agents_bench::{
     client::post,
     cpu::median,
     load::{Latency, Target, at_rate, flat_out},
     pki::Identity,
-    program::Webhook,
+    program::{RUNG, Webhook},
     review,
-    servers::{Apart, be_bare_if_asked},
+    servers::{Apart, Sort, await_ready, be_server_if_asked},
     table::{Table, micros, verdict},
 };
 use agents_webhook::{
@@ -22,12 +22,12 @@ use agents_webhook::{
 };
 use anyhow::Result;
 use prometheus_client::registry::Registry;
-use std::{sync::Arc, time::Duration};
+use std::{env, sync::Arc, time::Duration};
 
 /// The rate at which latency is measured.
 const PER_SECOND: u32 = 2_000;
-const AT_RATE: Duration = Duration::from_secs(10);
-/// Rounds flat out, by turns with the server that does nothing; the middle one counts.
+const AT_RATE: Duration = Duration::from_secs(4);
+/// Rounds of everything, by turns with the servers that do nothing; the middle one counts.
 const ROUNDS: usize = 5;
 const FLAT_OUT: Duration = Duration::from_secs(2);
 const CONNECTIONS: usize = 32;
@@ -41,75 +41,117 @@ struct Measured {
     per_second: usize,
     cost: Duration,
     cost_of_nothing: Duration,
+    cost_of_kit: Duration,
     allocations: u64,
     webhook: Latency,
     nothing: Latency,
     resident: f64,
 }
 
+/// Who is measured, one after the other.
+struct Scene {
+    webhook: Webhook,
+    nothing: Apart,
+    kit: Apart,
+}
+
 fn main() -> Result<()> {
-    if be_bare_if_asked()? {
+    if be_server_if_asked()? {
         return Ok(());
     }
+    if env::var_os("ONCE").is_some() {
+        return answer_often();
+    }
     let identity = Identity::make()?;
-    let nothing = Apart::start(&identity)?;
-    let webhook = Webhook::start(&identity)?;
+    let scene = Scene {
+        nothing: Apart::start(Sort::Bare, &identity)?,
+        kit: Apart::start(Sort::Kit, &identity)?,
+        webhook: Webhook::start(&identity)?,
+    };
     std::thread::sleep(SETTLE);
-    let idle = webhook.program.resident_mib()?;
+    let idle = scene.webhook.program.resident_mib()?;
     let mut measured = Vec::new();
     for size in SIZES {
         let target = Target {
-            address: webhook.address,
+            address: scene.webhook.address,
             tls: identity.client()?,
             request: Arc::from(post(VALIDATE, review::of_size(size).as_bytes())),
         };
-        let other = Target {
-            address: nothing.address,
-            ..target.clone()
-        };
-        webhook.try_out(&target)?;
-        measured.push(measure(&webhook, &nothing, size, &target, &other)?);
+        scene.webhook.try_out(&target)?;
+        measured.push(measure(&scene, size, &target)?);
     }
     // The other door once, to see that it answers.
     let target = Target {
-        address: webhook.address,
+        address: scene.webhook.address,
         tls: identity.client()?,
         request: Arc::from(post(MUTATE, review::of_size(4 * 1024).as_bytes())),
     };
-    webhook.try_out(&target)?;
+    scene.webhook.try_out(&target)?;
     println!("{}", overview(&measured).text());
-    println!("{}", bars(&webhook, idle, &measured).text());
+    println!("{}", bars(&scene.webhook, idle, &measured).text());
     Ok(())
 }
 
-fn measure(
-    webhook: &Webhook,
-    nothing: &Apart,
-    size: usize,
-    target: &Target,
-    other: &Target,
-) -> Result<Measured> {
+/// Reviews of 4 KiB from bytes to bytes, so that a profiler sees nothing else.
+fn answer_often() -> Result<()> {
+    const TIMES: u32 = 1000;
+    let (admission, body) = (admission(), review::of_size(4 * 1024).into_bytes());
+    for _ in 0..TIMES {
+        anyhow::ensure!(admission.answer(Door::Validate, &body).status == 200);
+    }
+    println!("{TIMES} reviews answered");
+    Ok(())
+}
+
+fn measure(scene: &Scene, size: usize, target: &Target) -> Result<Measured> {
+    let Scene {
+        webhook,
+        nothing,
+        kit,
+    } = scene;
+    let at = |address| Target {
+        address,
+        ..target.clone()
+    };
+    let (other, third) = (at(nothing.address), at(kit.address));
+    await_ready(&third)?;
     // Warm, so that the first measurement is not that of a cold cache.
-    flat_out(target, CONNECTIONS, Duration::from_secs(1))?;
-    let (mut rates, mut costs, mut costs_of_nothing) = (Vec::new(), Vec::new(), Vec::new());
+    for warm in [target, &other, &third] {
+        flat_out(warm, CONNECTIONS, Duration::from_secs(1))?;
+    }
+    let (mut rates, mut costs) = (Vec::new(), Vec::new());
+    let (mut costs_of_nothing, mut costs_of_kit) = (Vec::new(), Vec::new());
+    let (mut latencies, mut latencies_of_nothing) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let (answers, cost) = cost(target, || webhook.program.cpu())?;
         rates.push(answers / FLAT_OUT.as_secs() as usize);
         costs.push(cost);
-        costs_of_nothing.push(self::cost(other, || nothing.cpu())?.1);
+        costs_of_nothing.push(self::cost(&other, || nothing.cpu())?.1);
+        costs_of_kit.push(self::cost(&third, || kit.cpu())?.1);
+        latencies.push(at_rate(target, PER_SECOND, AT_RATE)?);
+        latencies_of_nothing.push(at_rate(&other, PER_SECOND, AT_RATE)?);
     }
-    let nothing = at_rate(other, PER_SECOND, AT_RATE)?;
-    let latency = at_rate(target, PER_SECOND, AT_RATE)?;
     Ok(Measured {
         size,
         per_second: median(rates),
         cost: median(costs),
         cost_of_nothing: median(costs_of_nothing),
+        cost_of_kit: median(costs_of_kit),
         allocations: allocations(size),
-        webhook: latency,
-        nothing,
+        webhook: middle(&latencies),
+        nothing: middle(&latencies_of_nothing),
         resident: webhook.program.resident_mib()?,
     })
+}
+
+/// The middle of each percentile.
+fn middle(rounds: &[Latency]) -> Latency {
+    let of = |percentile: fn(&Latency) -> Duration| median(rounds.iter().map(percentile).collect());
+    Latency {
+        p50: of(|latency| latency.p50),
+        p99: of(|latency| latency.p99),
+        p999: of(|latency| latency.p999),
+    }
 }
 
 /// Answers of a server flat out, and its processor time for each.
@@ -122,17 +164,7 @@ fn cost(target: &Target, cpu: impl Fn() -> Result<Duration>) -> Result<(usize, D
 
 /// Allocations for one review, from bytes to bytes, without the server around it.
 fn allocations(size: usize) -> u64 {
-    let stance = Stance {
-        rung: Rung::Fail,
-        restorers: Vec::new(),
-    };
-    let admission = Admission::new(
-        Policies::fixed(Policy::default(), None),
-        Lookup::empty(),
-        stance,
-        Side::default(),
-        Metrics::register(&mut Registry::default()),
-    );
+    let admission = admission();
     let body = review::of_size(size).into_bytes();
     // The first one reads schemas that stay.
     admission.answer(Door::Validate, &body);
@@ -142,6 +174,21 @@ fn allocations(size: usize) -> u64 {
     counted.count_total
 }
 
+/// What the program has inside, set as the program is.
+fn admission() -> Admission {
+    let stance = Stance {
+        rung: RUNG,
+        restorers: Vec::new(),
+    };
+    Admission::new(
+        Policies::fixed(Policy::default(), None),
+        Lookup::empty(),
+        stance,
+        Side::default(),
+        Metrics::register(&mut Registry::default()),
+    )
+}
+
 fn overview(measured: &[Measured]) -> Table {
     let mut table = Table::new(&[
         "review",
@@ -149,6 +196,7 @@ fn overview(measured: &[Measured]) -> Table {
         "per CPU-second",
         "CPU per review",
         "doing nothing",
+        "doing nothing, kit",
         "allocations",
         "p50",
         "p99",
@@ -165,6 +213,7 @@ fn overview(measured: &[Measured]) -> Table {
             format!("{:.0}", one.cost.as_secs_f64().recip()),
             micros(one.cost),
             micros(one.cost_of_nothing),
+            micros(one.cost_of_kit),
             one.allocations.to_string(),
             micros(one.webhook.p50),
             micros(one.webhook.p99),
@@ -192,10 +241,15 @@ fn bars(webhook: &Webhook, idle: f64, measured: &[Measured]) -> Table {
             shown,
             found >= 25_000.0,
         );
+    }
+    for one in measured {
         let ratio = one.webhook.p99.as_secs_f64() / one.nothing.p99.as_secs_f64();
         let shown = format!("{ratio:.2} times");
         bar(
-            "p99 at 2,000/s, against doing nothing",
+            &format!(
+                "p99 of {} KiB at 2,000/s, against doing nothing",
+                one.size / 1024
+            ),
             "at most 1.5 times",
             shown,
             ratio <= 1.5,

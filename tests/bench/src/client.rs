@@ -1,5 +1,5 @@
-//! A plain blocking client: HTTP/1.1 over TLS, one connection that is kept alive. A thread sleeps more exactly than a
-//! timer wheel, which is what a fixed rate needs.
+//! Plain clients: HTTP/1.1 over TLS, one connection that is kept alive. One blocks, for a question now and then; of the other
+//! many share a thread, as the connections of an API server do.
 
 use crate::pki::SERVER;
 use anyhow::{Context, Result, bail};
@@ -10,8 +10,12 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::{TlsConnector, client::TlsStream};
 
 const DEADLINE: Duration = Duration::from_secs(10);
+/// Bytes that are read at once.
+const PIECE: usize = 16 * 1024;
 
 /// One connection.
 pub struct Client {
@@ -37,7 +41,7 @@ impl Client {
         self.stream.write_all(request)?;
         self.stream.flush()?;
         self.read.clear();
-        let mut piece = [0; 16 * 1024];
+        let mut piece = [0; PIECE];
         loop {
             let length = self.stream.read(&mut piece)?;
             if length == 0 {
@@ -52,6 +56,45 @@ impl Client {
                     bail!("the answer is {}", String::from_utf8_lossy(&self.read));
                 }
                 return Ok(&self.read[head..whole]);
+            }
+        }
+    }
+}
+
+/// One connection of many.
+pub struct Shared {
+    stream: TlsStream<tokio::net::TcpStream>,
+    read: Vec<u8>,
+}
+
+impl Shared {
+    /// Connects and shakes hands.
+    pub async fn connect(address: SocketAddr, config: &Arc<ClientConfig>) -> Result<Self> {
+        let socket = tokio::net::TcpStream::connect(address).await?;
+        socket.set_nodelay(true)?;
+        let connector = TlsConnector::from(Arc::clone(config));
+        let stream = connector.connect(SERVER.try_into()?, socket).await?;
+        let read = Vec::with_capacity(PIECE);
+        Ok(Self { stream, read })
+    }
+
+    /// Sends a request and reads the answer, which must be 200.
+    pub async fn ask(&mut self, request: &[u8]) -> Result<()> {
+        self.stream.write_all(request).await?;
+        self.stream.flush().await?;
+        self.read.clear();
+        loop {
+            let length = self.stream.read_buf(&mut self.read).await?;
+            if length == 0 {
+                bail!("the server closed the connection");
+            }
+            if let Some((_, whole)) = measure(&self.read)?
+                && self.read.len() >= whole
+            {
+                if !self.read.starts_with(b"HTTP/1.1 200 ") {
+                    bail!("the answer is {}", String::from_utf8_lossy(&self.read));
+                }
+                return Ok(());
             }
         }
     }

@@ -1,9 +1,13 @@
 //! Processor time and memory, as the kernel counts them.
 
 use anyhow::{Context, Result};
-use nix::sys::{
-    resource::{UsageWho, getrusage},
-    time::TimeValLike,
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    sys::{
+        resource::{UsageWho, getrusage},
+        time::TimeValLike,
+    },
+    unistd::Pid,
 };
 use std::{
     fs,
@@ -14,6 +18,34 @@ use std::{
 
 /// Rounds of one measurement; the middle one counts, so that a disturbed round does not.
 const ROUNDS: usize = 7;
+
+/// Which side of a measurement something is on. Each has a core of its own, so that neither is charged for the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Who asks.
+    Asking,
+    /// Who is measured.
+    Serving,
+}
+
+/// Carries something out on the core of one side: the calling thread, and all threads and processes that it starts
+/// meanwhile. Where there is one core only, nothing is told apart.
+pub fn beside<T>(side: Side, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    const THIS_THREAD: Pid = Pid::from_raw(0);
+    let before = sched_getaffinity(THIS_THREAD)?;
+    let mut cores = (0..CpuSet::count()).filter(|&core| before.is_set(core).unwrap_or(false));
+    let (first, second) = (cores.next(), cores.next());
+    let core = match side {
+        Side::Asking => first,
+        Side::Serving => second.or(first),
+    };
+    let mut own = CpuSet::new();
+    own.set(core.context("no core at all")?)?;
+    sched_setaffinity(THIS_THREAD, &own)?;
+    let done = work();
+    sched_setaffinity(THIS_THREAD, &before)?;
+    done
+}
 
 /// Processor time of the calling thread, in user and kernel.
 pub fn of_this_thread() -> Result<Duration> {
@@ -84,6 +116,16 @@ mod tests {
     fn the_middle_of_none_is_nothing_and_of_three_the_second() {
         assert_eq!(median(Vec::<u8>::new()), 0);
         assert_eq!(median(vec![9, 1, 5]), 5);
+    }
+
+    #[test]
+    fn a_side_has_one_core_and_gives_it_back() {
+        let cores = || std::thread::available_parallelism().unwrap().get();
+        let before = cores();
+        for side in [Side::Asking, Side::Serving] {
+            assert_eq!(beside(side, || Ok(cores())).unwrap(), 1);
+        }
+        assert_eq!(cores(), before);
     }
 
     #[test]

@@ -1,14 +1,22 @@
 //! Two kinds of load: as much as goes, and a fixed rate at which a slow answer does not slow the asking.
+//!
+//! One thread asks over all connections, on a core of its own: a server is not charged for waking dozens of sleepers, and
+//! who asks does not stand in its way. API servers ask like that.
 
-use crate::client::Client;
+use crate::{
+    client::Shared,
+    cpu::{Side, beside},
+};
 use anyhow::{Context, Result};
+use futures::future::try_join_all;
 use rustls::ClientConfig;
 use std::{
     net::SocketAddr,
     sync::Arc,
-    thread::{self, JoinHandle},
+    thread,
     time::{Duration, Instant},
 };
+use tokio::{runtime, task::yield_now};
 
 /// Who is asked, and what.
 #[derive(Clone)]
@@ -34,19 +42,15 @@ pub struct Latency {
 
 /// Asks over some connections, each as fast as it is answered; gives the number of answers.
 pub fn flat_out(target: &Target, connections: usize, time: Duration) -> Result<usize> {
-    let threads = (0..connections).map(|_| {
-        let target = target.clone();
-        thread::spawn(move || -> Result<usize> {
-            let mut client = Client::connect(target.address, &target.tls)?;
-            let (start, mut answers) = (Instant::now(), 0);
-            while start.elapsed() < time {
-                client.ask(&target.request)?;
-                answers += 1;
-            }
-            Ok(answers)
-        })
+    let answers = asking(target, connections, |mut client, _| async move {
+        let (start, mut answers) = (Instant::now(), 0);
+        while start.elapsed() < time {
+            client.ask(&target.request).await?;
+            answers += 1;
+        }
+        Ok(answers)
     });
-    Ok(join(threads.collect())?.into_iter().sum())
+    Ok(answers?.into_iter().sum())
 }
 
 /// Asks at a fixed rate. A request has its time, and its latency counts from then, whether or not the one before it has
@@ -56,30 +60,50 @@ pub fn at_rate(target: &Target, per_second: u32, time: Duration) -> Result<Laten
     let total = (f64::from(per_second) * time.as_secs_f64()) as u32;
     // Time to connect and to shake hands before the first request is due.
     let start = Instant::now() + Duration::from_secs(1);
-    let threads = (0..CONNECTIONS).map(|connection| {
-        let target = target.clone();
-        thread::spawn(move || -> Result<Vec<Duration>> {
-            let mut client = Client::connect(target.address, &target.tls)?;
-            client.ask(&target.request)?;
+    let latencies = asking(
+        target,
+        CONNECTIONS as usize,
+        |mut client, connection| async move {
+            client.ask(&target.request).await?;
             let mut latencies = Vec::new();
-            for number in (connection..total).step_by(CONNECTIONS as usize) {
+            for number in (connection as u32..total).step_by(CONNECTIONS as usize) {
                 let due = start + Duration::from_secs(1) * number / per_second;
-                thread::sleep(due.saturating_duration_since(Instant::now()));
-                client.ask(&target.request)?;
+                // A timer may be a millisecond late, which is more than most answers take. The core has nothing else to do.
+                while Instant::now() < due {
+                    yield_now().await;
+                }
+                client.ask(&target.request).await?;
                 latencies.push(due.elapsed());
             }
             Ok(latencies)
-        })
-    });
-    Ok(summary(join(threads.collect())?.concat()))
+        },
+    );
+    Ok(summary(latencies?.concat()))
 }
 
-fn join<T>(threads: Vec<JoinHandle<Result<T>>>) -> Result<Vec<T>> {
-    let joined = threads.into_iter().map(|thread| {
-        let ended = thread.join().ok();
-        ended.context("a client panicked")?
-    });
-    joined.collect()
+/// Connects so often and lets each connection ask, all on one thread.
+fn asking<'t, T: Send, F: Future<Output = Result<T>>>(
+    target: &'t Target,
+    connections: usize,
+    ask: impl Fn(Shared, usize) -> F + Send + 't,
+) -> Result<Vec<T>> {
+    let work = move || {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_io()
+            // Sockets are looked at after every round of tasks, also where tasks never rest.
+            .event_interval(16)
+            .build()?;
+        runtime.block_on(async {
+            let connecting = (0..connections).map(|_| Shared::connect(target.address, &target.tls));
+            let clients = try_join_all(connecting).await?;
+            let asking = clients.into_iter().enumerate();
+            try_join_all(asking.map(|(number, client)| ask(client, number))).await
+        })
+    };
+    thread::scope(|scope| {
+        let thread = scope.spawn(move || beside(Side::Asking, work));
+        thread.join().ok().context("the client panicked")?
+    })
 }
 
 fn summary(mut latencies: Vec<Duration>) -> Latency {

@@ -1,7 +1,15 @@
 //! The release builds of the programs as processes.
 
-use crate::{client::Client, cpu, load::Target, pki::Identity};
-use agents::{api::contract::env as contract, kit::args::variable as common};
+use crate::{
+    client::Client,
+    cpu::{self, Side, beside},
+    load::Target,
+    pki::Identity,
+};
+use agents::{
+    api::{contract::env as contract, rung::Rung},
+    kit::args::variable as common,
+};
 use agents_webhook::args::variable as webhook;
 use anyhow::{Context, Result, bail};
 use std::{
@@ -75,6 +83,9 @@ impl Program {
     }
 }
 
+/// The rung on which the webhook is measured: the highest, where it does most.
+pub const RUNG: Rung = Rung::Fail;
+
 /// A webhook that is ready, with a certificate and without a cluster.
 pub struct Webhook {
     /// The program.
@@ -92,11 +103,14 @@ impl Webhook {
         let variables = [
             (webhook::LISTEN, listen.as_os_str()),
             (webhook::LOOKUP, OsStr::new("off")),
+            (webhook::RUNG, OsStr::new(RUNG.as_str())),
             (common::TLS_CERTIFICATE_FILE, certificate.as_os_str()),
             (common::TLS_KEY_FILE, key.as_os_str()),
         ];
         Ok(Self {
-            program: Program::start("agents-webhook", &[], &variables)?,
+            program: beside(Side::Serving, || {
+                Program::start("agents-webhook", &[], &variables)
+            })?,
             address,
         })
     }

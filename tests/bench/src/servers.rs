@@ -3,7 +3,7 @@
 //! told apart; where a program is compared with it, the plain one runs in a process of its own as the program does.
 
 use crate::{
-    cpu,
+    cpu::{self, Side, beside},
     pki::{self, Identity},
 };
 use agents::kit::{
@@ -29,6 +29,7 @@ use std::{
     future::Future,
     io::{self, BufRead, BufReader, Read},
     net::SocketAddr,
+    path::PathBuf,
     process::{self, Child, Command, Stdio},
     sync::{Arc, mpsc},
     thread,
@@ -39,8 +40,6 @@ use tokio_rustls::TlsAcceptor;
 
 /// Larger than any request of a bench.
 const BODY_LIMIT: usize = 1024 * 1024;
-/// As many as a small pod has.
-const WORKERS: usize = 2;
 
 /// A server that runs until this process ends.
 pub struct Running {
@@ -61,8 +60,8 @@ fn start<F>(name: &'static str, serve: impl FnOnce(TcpListener) -> F) -> Result<
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    // As many threads as there are cores for it, as the programs have.
     let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
         .thread_name(name)
         .enable_all()
         .build()?;
@@ -82,10 +81,26 @@ where
     Ok(Running { address, name })
 }
 
-/// The word that makes a bench program the plain server.
-const BE_BARE: &str = "be-bare";
+/// Which server to compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// hyper over rustls.
+    Bare,
+    /// The same through the serving kit.
+    Kit,
+}
 
-/// The plain server in a process of its own; ends with this value.
+impl Sort {
+    /// The word that makes a bench program that server.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Bare => "be-bare",
+            Self::Kit => "be-kit",
+        }
+    }
+}
+
+/// A server to compare with in a process of its own, on the core of those who serve; ends with this value.
 pub struct Apart {
     child: Child,
     /// Where it listens.
@@ -93,19 +108,20 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// Starts this very program as the plain server; its `main` must call [`be_bare_if_asked`] first.
-    pub fn start(identity: &Identity) -> Result<Self> {
-        let mut child = Command::new(env::current_exe()?)
-            .arg(BE_BARE)
+    /// Starts this very program as that server; its `main` must call [`be_server_if_asked`] first.
+    pub fn start(sort: Sort, identity: &Identity) -> Result<Self> {
+        let mut command = Command::new(env::current_exe()?);
+        command
+            .arg(sort.word())
             .args([identity.certificate_file(), identity.key_file()])
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+            .stdout(Stdio::piped());
+        let mut child = beside(Side::Serving, || Ok(command.spawn()?))?;
         let told = child.stdout.take().context("a pipe")?;
         let mut line = String::new();
         BufReader::new(told).take(100).read_line(&mut line)?;
         let address = line.trim().parse();
-        let address = address.context("the plain server does not tell its address")?;
+        let address = address.context("the server does not tell its address")?;
         Ok(Self { child, address })
     }
 
@@ -123,16 +139,20 @@ impl Drop for Apart {
     }
 }
 
-/// If this program was asked to be the plain server, it is until the one who asked is gone. Says whether it was.
-pub fn be_bare_if_asked() -> Result<bool> {
+/// If this program was asked to be a server, it is until the one who asked is gone. Says whether it was.
+pub fn be_server_if_asked() -> Result<bool> {
     let words: Vec<_> = env::args().collect();
     let [_, word, certificate, key] = words.as_slice() else {
         return Ok(false);
     };
-    if word != BE_BARE {
+    let sorts = [Sort::Bare, Sort::Kit];
+    let Some(sort) = sorts.into_iter().find(|sort| sort.word() == word) else {
         return Ok(false);
-    }
-    let running = bare(pki::server(certificate.as_ref(), key.as_ref())?)?;
+    };
+    let running = match sort {
+        Sort::Bare => bare(pki::server(certificate.as_ref(), key.as_ref())?)?,
+        Sort::Kit => kit_of(certificate.into(), key.into())?,
+    };
     println!("{}", running.address);
     io::copy(&mut io::stdin(), &mut io::sink())?;
     Ok(true)
@@ -173,12 +193,16 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 
 /// The same through the kit: certificate source, limits, deadlines, guard against panics, metrics.
 pub fn kit(identity: &Identity) -> Result<Running> {
+    kit_of(identity.certificate_file(), identity.key_file())
+}
+
+fn kit_of(certificate: PathBuf, key: PathBuf) -> Result<Running> {
     let mut registry = Registry::default();
     let gate = Readiness::default().gate("certificate");
     let options = Options {
         files: Files {
-            certificate: identity.certificate_file(),
-            key: identity.key_file(),
+            certificate,
+            key,
             ca: None,
             client_ca: None,
         },

@@ -55,6 +55,9 @@ fn change(chance: &mut fastrand::Rng) -> Value {
         if chance.bool() {
             condition["lastTransitionTime"] = json!(time(chance));
         }
+        if chance.bool() {
+            condition["observedGeneration"] = json!(chance.i64(0..4));
+        }
         condition
     };
     let end = *choose(chance, &["Succeeded", "Failed", "Cancelled"]);

@@ -186,8 +186,28 @@ pub(super) struct Registered {
 }
 
 impl Registered {
-    /// Lets the API server call `https://address` for namespaces with a label of this registration.
+    /// Lets the API server call `https://address` for namespaces with a label of this registration. Where the chart lets
+    /// requests pass while the webhook is slow, tests want to see it: no pass goes unnoticed, and a busy machine has time
+    /// to answer.
     pub(super) async fn new(address: SocketAddr, authority: &Authority) -> Result<Self> {
+        Self::with(address, authority, Rung::Fail, Manner::Patient).await
+    }
+
+    /// The same exactly as the chart registers it on this rung, but for these namespaces only.
+    pub(super) async fn shipped(
+        address: SocketAddr,
+        authority: &Authority,
+        rung: Rung,
+    ) -> Result<Self> {
+        Self::with(address, authority, rung, Manner::Shipped).await
+    }
+
+    async fn with(
+        address: SocketAddr,
+        authority: &Authority,
+        rung: Rung,
+        manner: Manner,
+    ) -> Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let lab = lab::shared().await?;
         lab.ensure_ours()?;
@@ -197,34 +217,34 @@ impl Registered {
         let registered = Self { keeper, name };
         let registration = Registration {
             name: registered.name.clone(),
-            rung: Rung::Fail,
+            rung,
             reach: Reach::Url(format!("https://{address}")),
             ca: Some(authority.pem().into_bytes()),
         };
         let client = lab.client().await?;
-        registered.put(client, &registration).await?;
+        registered.put(client, &registration, manner).await?;
         Ok(registered)
     }
 
-    /// Writes both configurations, restricted to our namespaces. Where the chart lets requests pass while the webhook is
-    /// slow, tests want to see it: no pass goes unnoticed, and a busy machine has time to answer.
-    async fn put(&self, client: Client, registration: &Registration) -> Result<()> {
-        const PATIENCE: i32 = 30;
-        let ours = LabelSelector {
-            match_labels: Some([(LABEL.to_owned(), self.name.clone())].into()),
-            match_expressions: None,
+    /// Writes both configurations, restricted to our namespaces.
+    async fn put(&self, client: Client, registration: &Registration, manner: Manner) -> Result<()> {
+        let ours = [(LABEL.to_owned(), self.name.clone())];
+        let restrict = |namespaces: &mut Option<LabelSelector>| {
+            let selector = namespaces.get_or_insert_default();
+            selector
+                .match_labels
+                .get_or_insert_default()
+                .extend(ours.clone());
         };
         let mut mutating = registration.mutating();
         for hook in mutating.webhooks.iter_mut().flatten() {
-            hook.namespace_selector = Some(ours.clone());
-            hook.failure_policy = Some("Fail".to_owned());
-            hook.timeout_seconds = Some(PATIENCE);
+            restrict(&mut hook.namespace_selector);
+            manner.apply(&mut hook.failure_policy, &mut hook.timeout_seconds);
         }
         let mut validating = registration.validating();
         for hook in validating.webhooks.iter_mut().flatten() {
-            hook.namespace_selector = Some(ours.clone());
-            hook.failure_policy = Some("Fail".to_owned());
-            hook.timeout_seconds = Some(PATIENCE);
+            restrict(&mut hook.namespace_selector);
+            manner.apply(&mut hook.failure_policy, &mut hook.timeout_seconds);
         }
         let params = PostParams::default();
         let all: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
@@ -237,17 +257,50 @@ impl Registered {
     /// A namespace whose objects go through the webhook. Returns when the API server is seen to ask it, which takes a
     /// moment after the registration: until then, everything passes.
     pub(super) async fn namespace(&self, area: &str) -> Result<Namespace> {
+        let here = self.unasked_namespace(area, json!({})).await?;
+        wait::retry("a webhook that is called", DEADLINE, || called(&here)).await?;
+        Ok(here)
+    }
+
+    /// The same without waiting, and with these labels besides. There is a Job `asked` in it, whose outcome is not
+    /// recorded.
+    pub(super) async fn unasked_namespace(
+        &self,
+        area: &str,
+        mut labels: Value,
+    ) -> Result<Namespace> {
         let here = support::namespace(area).await?;
         let all: Api<NamespaceObject> = Api::all(here.client.clone());
-        let labels = json!({"metadata": {"labels": {LABEL: self.name}}});
+        labels[LABEL] = json!(self.name);
+        let labels = json!({"metadata": {"labels": labels}});
         all.patch(&here.name, &PatchParams::default(), &Patch::Merge(labels))
             .await?;
-        let job = job("asked", json!({label::AGENT_RUN: "nobody"}));
+        let job = job("asked", run_labels(label::AGENT_RUN, "nobody", "none"));
         let jobs = here.api::<Job>();
         jobs.create(&PostParams::default(), &serde_json::from_value(job)?)
             .await?;
-        wait::retry("a webhook that is called", DEADLINE, || called(&here)).await?;
         Ok(here)
+    }
+}
+
+/// How a registration treats a webhook that does not answer.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// As the chart does.
+    Shipped,
+    /// Nothing passes unasked, and there is much time.
+    Patient,
+}
+
+impl Manner {
+    fn apply(self, policy: &mut Option<String>, seconds: &mut Option<i32>) {
+        match self {
+            Self::Shipped => {}
+            Self::Patient => {
+                *policy = Some("Fail".to_owned());
+                *seconds = Some(30);
+            }
+        }
     }
 }
 
@@ -292,6 +345,11 @@ async fn called(here: &Namespace) -> Result<()> {
         "the deletion of a Job without a recorded outcome passed in silence"
     );
     Ok(())
+}
+
+/// The labels of a Job that carries out a run of this sort.
+pub(super) fn run_labels(sort: &str, run: &str, uid: &str) -> Value {
+    json!({sort: run, label::RUN_UID: uid})
 }
 
 /// A Job that starts no pod.

@@ -25,7 +25,7 @@ use support::{
 
 use super::{
     cases::resource,
-    hook::{self, DEADLINE, job},
+    hook::{self, DEADLINE, job, run_labels},
 };
 
 fn api(here: &Namespace, kind: &str) -> Result<Api<DynamicObject>> {
@@ -215,7 +215,7 @@ async fn a_dry_run_leaves_no_event_and_no_change() -> Result<()> {
     let params = PostParams::default();
     let run = smallest(Kind::AgentRun, "run").typed()?;
     let run = runs.create(&params, &run).await?;
-    let mut owned = job("owned", json!({label::AGENT_RUN: "run"}));
+    let mut owned = job("owned", run_labels(label::AGENT_RUN, "run", "u"));
     owned["metadata"]["ownerReferences"] = owned_by(Kind::AgentRun, &run);
     let jobs = here.api::<Job>();
     let owned = jobs

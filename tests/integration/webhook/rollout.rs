@@ -112,6 +112,25 @@ async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()>
     complaint(&home, Reason::CandidatePolicyRejected, "imagez").await
 }
 
+#[tokio::test]
+async fn a_candidate_that_is_bad_from_the_start_is_told_of() -> Result<()> {
+    support::own_lab!();
+    let folder = TempDir::new()?;
+    let candidate = folder.path().join("candidate");
+    put(&candidate, "imagez: {}")?;
+    let home = support::namespace("candidate-home").await?;
+    let _station = Station::start(&[
+        (
+            variable::POLICY_CANDIDATE_FILE,
+            candidate.to_str().context("UTF-8")?,
+        ),
+        (variable::POD_NAMESPACE, &home.name),
+        ("OTEL_SERVICE_INSTANCE_ID", "webhook-1"),
+    ])
+    .await?;
+    complaint(&home, Reason::CandidatePolicyRejected, "imagez").await
+}
+
 /// Waits for the Event about a policy file that was refused for this word.
 async fn complaint(home: &Namespace, reason: Reason, word: &str) -> Result<()> {
     wait::retry("an Event about the file", DEADLINE, || async {

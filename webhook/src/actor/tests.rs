@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::decision::Rule;
-use crate::fixtures::{PERSON, job, now, review, silent_cluster};
+use crate::fixtures::{PERSON, job, now, review, silent_cluster, tool_job};
 use crate::review::decode;
 use crate::subject::{Door, Sorted, sort};
 
@@ -66,7 +66,22 @@ fn a_job_without_an_owner_is_traced_by_its_label() {
     job["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "y"}]);
     let deletion = kept(&job, Mode::Audit, false).unwrap();
-    assert_eq!((deletion.name.as_str(), deletion.uid), ("demo", None));
+    let uid = Some("u-1".to_owned());
+    assert_eq!((deletion.name.as_str(), deletion.uid), ("demo", uid));
+}
+
+#[test]
+fn a_job_of_a_tool_run_is_traced_like_any_other() {
+    let owned = tool_job();
+    let mut labelled = tool_job();
+    labelled["metadata"]["ownerReferences"] = json!(null);
+    for job in [owned, labelled] {
+        let Deletion {
+            kind, name, uid, ..
+        } = kept(&job, Mode::Warn, false).unwrap();
+        assert_eq!((kind, name.as_str()), (Kind::ToolRun, "demo"), "{job}");
+        assert_eq!(uid.as_deref(), Some("u-1"), "{job}");
+    }
 }
 
 #[test]

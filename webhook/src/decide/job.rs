@@ -7,7 +7,6 @@ use agents::api::registration::EXEMPT_USERS;
 
 use super::{Context, conclude};
 use crate::decision::{Decision, Finding, Rule};
-use crate::review::Metadata;
 use crate::subject::Subject;
 
 pub(super) fn decide(subject: &Subject<'_>, context: &Context<'_>, decision: &mut Decision) {
@@ -31,12 +30,8 @@ fn loses_an_outcome(subject: &Subject<'_>) -> bool {
         return false;
     };
     let username = &*subject.user().username;
-    is_ours(&job.metadata) && !job.metadata.outcome_recorded() && !EXEMPT_USERS.contains(&username)
-}
-
-fn is_ours(metadata: &Metadata<'_>) -> bool {
-    let mut labels = metadata.labels.iter().flatten();
-    labels.any(|(key, _)| &**key == label::AGENT_RUN)
+    let is_ours = job.metadata.label(label::RUN_UID).is_some();
+    is_ours && !job.metadata.outcome_recorded() && !EXEMPT_USERS.contains(&username)
 }
 
 fn not_recorded() -> Cause {

@@ -32,6 +32,11 @@ fn broken(kind: Kind, change: &Change, context: &Context<'_>, policy: &Policy) -
         Some(old) if !findings.is_empty() => newly_broken(findings, &judge(old)),
         Some(_) | None => findings,
     };
+    told(findings)
+}
+
+/// What the policy finds, as findings of a decision.
+pub(super) fn told(findings: Vec<policy::Finding>) -> Vec<Finding> {
     let findings = findings.into_iter();
     findings
         .map(|policy::Finding { rule, mode, cause }| Finding {

@@ -7,12 +7,12 @@ use agents::api::defaults::defaults;
 use agents::api::examine::examine;
 use agents::api::kind::Kind;
 use agents::api::policy::Mode;
-use agents::api::references::references;
+use agents::api::references::{Reference, references};
 use json_patch::PatchOperation;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Context, policy, trace};
+use super::{Context, clean, policy, trace};
 use crate::decision::{Decision, Rule};
 use crate::patch;
 use crate::review::{Metadata, Object, read};
@@ -38,6 +38,9 @@ pub(super) fn decide(
         return;
     }
     let spec_mode = context.stance.cap(Mode::Enforce);
+    if clean::decide(kind, subject, context, new, decision) {
+        return;
+    }
     let mut change = match Change::read(new, old, subject.namespace()) {
         Ok(change) => change,
         Err(cause) => return decision.find(Rule::Spec, spec_mode, Some(cause)),
@@ -50,7 +53,7 @@ pub(super) fn decide(
     decision.find(Rule::Spec, spec_mode, examine(kind, object, old.as_ref()));
     policy::decide(kind, subject, context, &change, decision);
     if subject.door == Door::Validate && context.stance.rung.warns() {
-        note_missing(kind, subject, context, object, decision);
+        note_missing(subject, context, &references(kind, object), decision);
     }
 }
 
@@ -116,10 +119,7 @@ fn metadata(metadata: &Metadata<'_>, namespace: &str) -> Value {
         }
     }
     if let Some(labels) = &metadata.labels {
-        let labels: BTreeMap<&str, &str> = labels
-            .iter()
-            .map(|(key, value)| (&**key, &**value))
-            .collect();
+        let labels: BTreeMap<&str, &str> = labels.iter().collect();
         tree.insert("labels".into(), json!(labels));
     }
     Value::Object(tree)
@@ -145,15 +145,13 @@ fn mend(
 }
 
 /// An object that is not there yet is worth a word and no more: `kubectl apply -f folder` has no order.
-fn note_missing(
-    kind: Kind,
+pub(super) fn note_missing(
     subject: &Subject<'_>,
     context: &Context<'_>,
-    object: &Value,
+    references: &[Reference],
     decision: &mut Decision,
 ) {
-    let references = references(kind, object);
-    for missing in context.lookup.missing(subject.namespace(), &references) {
+    for missing in context.lookup.missing(subject.namespace(), references) {
         let at: &FieldPath = &missing.at;
         decision.notes.push(format!(
             "{at}: there is no {} {} yet; this waits for it",

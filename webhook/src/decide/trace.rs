@@ -1,4 +1,4 @@
-//! The trace context on an object: stamped when the spec is new, kept if the user brought one, judged if it is wrong.
+//! The trace context on an object: stamped when the spec is new, kept if it is the user's, judged if it is wrong.
 
 use agents::api::cause::{Cause, Path, Reason, quoted};
 use agents::api::contract::annotation;
@@ -6,12 +6,12 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use serde_json::json;
 
-use crate::review::Text;
+use crate::review::{Annotations, Metadata, Text};
 use crate::subject::Subject;
 
 /// A trace context that the user set and that is none. Judged only if the request sets it.
 pub(super) fn fault(subject: &Subject<'_>) -> Option<Cause> {
-    let given = set_by_user(subject).filter(|given| !is_traceparent(given))?;
+    let given = set_now(subject).filter(|given| !is_traceparent(given))?;
     let metadata = Path::root("metadata");
     let annotations = metadata.field("annotations");
     Some(Cause::new(
@@ -24,35 +24,56 @@ pub(super) fn fault(subject: &Subject<'_>) -> Option<Cause> {
     ))
 }
 
-/// The operation that puts the trace of this request on the object, unless the request brings its own.
-pub(super) fn stamp(subject: &Subject<'_>, traceparent: Option<&str>) -> Option<PatchOperation> {
-    let traceparent = traceparent?;
-    if set_by_user(subject).is_some() {
-        return None;
-    }
-    let metadata = &subject.request.object.as_ref()?.metadata;
-    let tokens = ["metadata", "annotations", annotation::TRACEPARENT];
-    let path = PointerBuf::from_tokens(tokens);
-    Some(match &metadata.annotations {
-        None => PatchOperation::Add(AddOperation {
+/// The operations that put the trace of this request on the object, unless it has one of the user's.
+pub(super) fn stamp(subject: &Subject<'_>, traceparent: Option<&str>) -> Vec<PatchOperation> {
+    let Some(object) = subject.request.object.as_ref() else {
+        return Vec::new();
+    };
+    let Some(traceparent) = traceparent.filter(|_| !is_users(subject, &object.metadata)) else {
+        return Vec::new();
+    };
+    let Some(annotations) = &object.metadata.annotations else {
+        return vec![PatchOperation::Add(AddOperation {
             path: PointerBuf::from_tokens(["metadata", "annotations"]),
-            value: json!({ annotation::TRACEPARENT: traceparent }),
-        }),
-        Some(annotations) if annotations.traceparent.is_some() => {
-            PatchOperation::Replace(ReplaceOperation {
-                path,
-                value: traceparent.into(),
-            })
+            value: json!({ annotation::TRACEPARENT: traceparent, annotation::TRACEPARENT_STAMPED: traceparent }),
+        })];
+    };
+    let Annotations {
+        traceparent: given,
+        stamped,
+        outcome_recorded: _,
+    } = annotations;
+    [
+        (annotation::TRACEPARENT, given),
+        (annotation::TRACEPARENT_STAMPED, stamped),
+    ]
+    .into_iter()
+    .map(|(name, given)| {
+        let path = PointerBuf::from_tokens(["metadata", "annotations", name]);
+        let value = traceparent.into();
+        match given {
+            Some(_) => PatchOperation::Replace(ReplaceOperation { path, value }),
+            None => PatchOperation::Add(AddOperation { path, value }),
         }
-        Some(_) => PatchOperation::Add(AddOperation {
-            path,
-            value: traceparent.into(),
-        }),
     })
+    .collect()
+}
+
+/// Whether the trace context on the object is the user's: set by this very request, or by an earlier one and not by us.
+/// A manifest that pins one says the same with every change, and would otherwise win it back with a write of its own.
+fn is_users(subject: &Subject<'_>, metadata: &Metadata<'_>) -> bool {
+    let stamped = metadata
+        .annotations
+        .as_ref()
+        .and_then(|ours| ours.stamped.as_ref());
+    let pinned = metadata
+        .traceparent()
+        .is_some_and(|given| Some(given) != stamped);
+    pinned || set_now(subject).is_some()
 }
 
 /// What the request itself sets: there, and not the same as before.
-fn set_by_user<'s>(subject: &'s Subject<'_>) -> Option<&'s Text<'s>> {
+fn set_now<'s>(subject: &'s Subject<'_>) -> Option<&'s Text<'s>> {
     let request = &subject.request;
     let new = request.object.as_ref()?.metadata.traceparent()?;
     let old = request.old_object.as_ref();

@@ -8,6 +8,7 @@ use agents::api::policy::{
     AgentFacts, BindingFacts, MemoryFacts, Surroundings, ToolFacts, VcsFacts, WorkFacts,
 };
 use agents::api::references::Reference;
+use agents::api::tree::Json;
 use serde_json::Value;
 
 use super::shelf::{Facts, Shelf, Shelve};
@@ -114,6 +115,16 @@ impl Index {
         let (Some(namespace), Some(spec)) = (namespace, object.get("spec")) else {
             return Surroundings::default();
         };
+        self.surroundings_of(kind, namespace, spec)
+    }
+
+    /// The same for an object in parts.
+    pub(super) fn surroundings_of(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        spec: &impl Json,
+    ) -> Surroundings {
         match kind {
             Kind::AgentRun => self.around_run(namespace, spec),
             Kind::ToolRun => Surroundings {
@@ -141,7 +152,7 @@ impl Index {
     }
 
     /// Chooses as the controller does: what the run names, then its work, then its Agent, then the namespace.
-    fn around_run(&self, namespace: &str, spec: &Value) -> Surroundings {
+    fn around_run(&self, namespace: &str, spec: &impl Json) -> Surroundings {
         let agent = named(spec, "agentRef").and_then(|name| self.agents.get(namespace, name));
         let memory = named(spec, "memoryRef").or_else(|| agent.as_ref()?.memory.as_deref());
         let memory = match memory {
@@ -165,7 +176,7 @@ impl Index {
     fn hosts(
         &self,
         namespace: &str,
-        spec: &Value,
+        spec: &impl Json,
         of_agent: Option<&str>,
     ) -> Vec<(FieldPath, Arc<VcsFacts>)> {
         const SPEC: Path<'static> = Path::root("spec");
@@ -184,10 +195,10 @@ impl Index {
         let workflow = SPEC.field("workflow");
         let steps_at = workflow.field("steps");
         let steps = spec
-            .get("workflow")
-            .and_then(|workflow| workflow.get("steps"));
-        let steps = steps.and_then(Value::as_array).into_iter().flatten();
-        for (index, step) in steps.enumerate() {
+            .field("workflow")
+            .and_then(|workflow| workflow.field("steps"));
+        let steps = steps.map_or(&[][..], Json::entries);
+        for (index, step) in steps.iter().enumerate() {
             if let Some(host) = self.host_of_work(namespace, step) {
                 add(&steps_at.index(index), host.as_deref().or(of_agent));
             }
@@ -197,10 +208,10 @@ impl Index {
 
     /// The host that the work of a run or a step names; nothing where it has no work of its own. Written out, work
     /// counts even where it names no host.
-    fn host_of_work(&self, namespace: &str, owner: &Value) -> Option<Option<String>> {
+    fn host_of_work(&self, namespace: &str, owner: &impl Json) -> Option<Option<String>> {
         let inline = owner
-            .get("implementation")
-            .and_then(|work| work.get("inline"));
+            .field("implementation")
+            .and_then(|work| work.field("inline"));
         if let Some(inline) = inline {
             return Some(named(inline, "vcsRef").map(str::to_owned));
         }
@@ -212,12 +223,12 @@ impl Index {
 }
 
 /// The name in a field that refers to something.
-fn named<'v>(owner: &'v Value, field: &str) -> Option<&'v str> {
-    text(owner.get(field)?, "name")
+fn named<'v, J: Json>(owner: &'v J, field: &str) -> Option<&'v str> {
+    text(owner.field(field)?, "name")
 }
 
-fn text<'v>(owner: &'v Value, field: &str) -> Option<&'v str> {
-    let text = owner.get(field)?.as_str()?.trim();
+fn text<'v, J: Json>(owner: &'v J, field: &str) -> Option<&'v str> {
+    let text = owner.field(field)?.text()?.trim();
     (!text.is_empty()).then_some(text)
 }
 

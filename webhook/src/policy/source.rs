@@ -19,6 +19,8 @@ pub struct Source {
     policies: Policies,
     metrics: Metrics,
     herald: Option<Herald>,
+    /// A candidate that was refused before there was anyone to tell it.
+    untold: Option<Refused>,
     active: Followed,
     candidate: Followed,
 }
@@ -35,7 +37,7 @@ impl Source {
             (Some(file), seen) => understand(file, seen, &settings.overrides)?.into(),
             (None, _) => Loaded::from(settings.overrides.over(Policy::default())),
         };
-        let source = Self {
+        let mut source = Self {
             policies: Policies::new(InForce {
                 active,
                 candidate: None,
@@ -45,6 +47,7 @@ impl Source {
             settings,
             metrics,
             herald: None,
+            untold: None,
         };
         let current = source.policies.current();
         source
@@ -54,12 +57,13 @@ impl Source {
         Ok(source)
     }
 
-    /// Also tells the cluster about a file that cannot be used.
-    pub fn told_by(self, herald: Herald) -> Self {
-        Self {
-            herald: Some(herald),
-            ..self
+    /// Also tells the cluster about a file that cannot be used, and about the candidate if it could not from the start.
+    pub fn told_by(mut self, herald: Herald) -> Self {
+        if let Some(refused) = self.untold.take() {
+            herald.tell(Which::Candidate, &refused.complaint);
         }
+        self.herald = Some(herald);
+        self
     }
 
     /// What reviews are judged by; it changes as the files do.
@@ -125,7 +129,7 @@ impl Source {
 
     /// A candidate that is absent or cannot be used is no candidate: comparing with an older one would answer a
     /// question that nobody asks any more.
-    fn take_candidate(&self, seen: &Seen) {
+    fn take_candidate(&mut self, seen: &Seen) {
         let Some(file) = &self.settings.candidate else {
             return;
         };
@@ -137,6 +141,7 @@ impl Source {
             (Seen::Text(_) | Seen::Unreadable(_), Err(refused)) => {
                 tracing::warn!(error = %refused, "Candidate policy cannot be used, nothing is compared");
                 self.tell(Which::Candidate, &refused);
+                self.untold = self.herald.is_none().then_some(refused);
                 (Outcome::Refused, None)
             }
         };

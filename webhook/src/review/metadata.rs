@@ -1,8 +1,8 @@
 //! The metadata of an object, as far as decisions look at it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
+use agents::api::cause::quoted;
 use agents::api::contract::annotation;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -30,7 +30,7 @@ pub struct Metadata<'a> {
     pub generation: Option<i64>,
     /// Labels.
     #[serde(borrow, default)]
-    pub labels: Option<BTreeMap<Text<'a>, Text<'a>>>,
+    pub labels: Option<Labels<'a>>,
     /// Annotations of ours; none if the object has no annotations at all.
     #[serde(borrow, default)]
     pub annotations: Option<Annotations<'a>>,
@@ -40,6 +40,12 @@ pub struct Metadata<'a> {
 }
 
 impl<'a> Metadata<'a> {
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let mut labels = self.labels.iter().flat_map(Labels::iter);
+        labels.find_map(|(own, value)| (own == key).then_some(value))
+    }
+
     /// The trace context that the object carries.
     pub fn traceparent(&self) -> Option<&Text<'a>> {
         self.annotations.as_ref()?.traceparent.as_ref()
@@ -49,6 +55,53 @@ impl<'a> Metadata<'a> {
     pub fn outcome_recorded(&self) -> bool {
         let ours = self.annotations.as_ref();
         ours.is_some_and(|annotations| annotations.outcome_recorded)
+    }
+}
+
+/// Labels in the order of their keys, each of which stands once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Labels<'a>(Vec<(Text<'a>, Text<'a>)>);
+
+impl Labels<'_> {
+    /// Keys and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (&**key, &**value))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EachOnce)
+    }
+}
+
+struct EachOnce;
+
+impl<'de> Visitor<'de> for EachOnce {
+    type Value = Labels<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("labels")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels<'de>, A::Error> {
+        let mut labels: Vec<(Text<'de>, Text<'de>)> = Vec::new();
+        while let Some((key, value)) = map.next_entry::<Text<'de>, Text<'de>>()? {
+            // The API server writes them in order, so the place is nearly always the end.
+            let before = |(known, _): &(Text<'de>, Text<'de>)| *known < key;
+            let place = match labels.last() {
+                Some(last) if !before(last) => labels.partition_point(before),
+                Some(_) | None => labels.len(),
+            };
+            if labels.get(place).is_some_and(|(known, _)| *known == key) {
+                let key = quoted(&key);
+                return Err(A::Error::custom(format_args!(
+                    "the label {key} stands twice"
+                )));
+            }
+            labels.insert(place, (key, value));
+        }
+        Ok(Labels(labels))
     }
 }
 
@@ -75,6 +128,8 @@ pub struct Owner<'a> {
 pub struct Annotations<'a> {
     /// Trace context.
     pub traceparent: Option<Text<'a>>,
+    /// The trace context that we wrote last.
+    pub stamped: Option<Text<'a>>,
     /// Mark of a Job whose outcome is stored.
     pub outcome_recorded: bool,
 }
@@ -102,6 +157,10 @@ impl<'de> Visitor<'de> for OursOnly {
                     return Err(A::Error::duplicate_field(annotation::TRACEPARENT));
                 }
                 annotation::TRACEPARENT => found.traceparent = Some(map.next_value()?),
+                annotation::TRACEPARENT_STAMPED if found.stamped.is_some() => {
+                    return Err(A::Error::duplicate_field(annotation::TRACEPARENT_STAMPED));
+                }
+                annotation::TRACEPARENT_STAMPED => found.stamped = Some(map.next_value()?),
                 annotation::OUTCOME_RECORDED => {
                     map.next_value::<IgnoredAny>()?;
                     found.outcome_recorded = true;

@@ -46,10 +46,24 @@ fn of_all_annotations_only_ours_are_kept() {
 }
 
 #[test]
+fn labels_are_in_order_however_they_come() {
+    let text = r#"{"labels": {"b": "2", "c": "3", "a": "1"}}"#;
+    let metadata: Metadata<'_> = serde_json::from_str(text).unwrap();
+    let labels: Vec<_> = metadata.labels.iter().flat_map(Labels::iter).collect();
+    assert_eq!(labels, [("a", "1"), ("b", "2"), ("c", "3")]);
+    assert_eq!(
+        (metadata.label("c"), metadata.label("d")),
+        (Some("3"), None)
+    );
+}
+
+#[test]
 fn what_is_no_review_is_named() {
     let whole = String::from_utf8(bytes(&review("CREATE", Some(&tool()), None))).unwrap();
     let asked = review("CREATE", Some(&tool()), None)["request"].clone();
     let request = format!(r#""request":{asked}"#);
+    let labels = r#""labels":{"team":"a","app":"x","team":"b"},"name":"demo""#;
+    let labelled = whole.replace(r#""name":"demo""#, labels);
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("empty", vec![], "EOF while parsing"),
         ("no JSON", b"hello".to_vec(), "expected value"),
@@ -88,6 +102,11 @@ fn what_is_no_review_is_named() {
             "two uids",
             whole.replace(r#""uid":"#, r#""uid":"x","uid":"#).into(),
             "duplicate field `uid`",
+        ),
+        (
+            "two labels of one key",
+            labelled.into(),
+            r#"the label "team" stands twice"#,
         ),
         ("a list", b"[]".to_vec(), "invalid"),
         (

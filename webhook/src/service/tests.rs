@@ -113,6 +113,7 @@ async fn more_than_there_is_room_for_is_turned_away_at_once() {
     let (code, response) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 503);
     assert_eq!(response["status"]["reason"], "TooManyRequests");
+    assert_eq!(response["uid"], "705ab4f5", "its body was read");
     drop(held);
     let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 200);

@@ -1,30 +1,23 @@
 //! What an AgentRun brings in: by itself, through the objects it refers to, and through what the operator adds.
 
-use serde_json::Value;
-
-use super::{Intake, SPEC, SecretWay};
+use super::{Bearer, Intake, PULL_SECRETS, SPEC, SecretWay};
 use crate::api::policy::Defaults;
 use crate::api::policy::facts::Surroundings;
 use crate::api::policy::read::{at, list, text, texts};
+use crate::api::tree::Json;
 
 impl<'a> Intake<'a> {
-    pub(super) fn add_run(
+    pub(super) fn add_run<J: Json>(
         &mut self,
-        run: &'a Value,
-        spec: &'a Value,
+        bearer: Bearer<'a>,
+        spec: &'a J,
         around: &'a Surroundings,
         defaults: &Defaults,
     ) {
-        let labels = at(run, &["metadata", "labels"]).and_then(Value::as_object);
-        let labels = labels.into_iter().flatten();
-        self.labels = Some(
-            labels
-                .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
-                .collect(),
-        );
+        self.labels = Some(bearer.labels);
         self.declared_secrets = Some(texts(spec, "secrets").collect());
-        self.agent_name = spec.get("agentRef").and_then(|agent| text(agent, "name"));
-        self.namespace = at(run, &["metadata", "namespace"]).and_then(Value::as_str);
+        self.agent_name = spec.field("agentRef").and_then(|agent| text(agent, "name"));
+        self.namespace = bearer.namespace;
         self.bindings = around.bindings.as_deref();
         if let Some(agent) = &around.agent {
             self.restrict_by(agent);
@@ -33,7 +26,10 @@ impl<'a> Intake<'a> {
         let image = defaults.image.as_deref().filter(|_| starts_pods);
         self.add_images_of_run(spec, image);
         self.add_secrets(&SPEC, spec, "secrets", SecretWay::Environment);
-        self.add_prompt(&SPEC.field("systemPromptRef"), spec.get("systemPromptRef"));
+        self.add_prompt(
+            &SPEC.field("systemPromptRef"),
+            spec.field("systemPromptRef"),
+        );
         self.add_secrets_of_others(spec, around);
         if starts_pods {
             self.add_what_pods_get(spec, defaults);
@@ -41,19 +37,19 @@ impl<'a> Intake<'a> {
     }
 
     /// A step's workload replaces that of the run as a whole; a workload without an image gets the operator's.
-    fn add_images_of_run(&mut self, spec: &Value, in_pods: Option<&str>) {
+    fn add_images_of_run(&mut self, spec: &impl Json, in_pods: Option<&str>) {
         let run_at = SPEC.field("workload");
-        let workload = spec.get("workload");
+        let workload = spec.field("workload");
         let mut run_counts = true;
         if runtime_type(spec) == "workflow"
-            && let Some(workflow) = spec.get("workflow")
+            && let Some(workflow) = spec.field("workflow")
         {
             let given = list(workflow, "steps");
-            run_counts = given.iter().any(|step| step.get("workload").is_none());
+            run_counts = given.iter().any(|step| step.field("workload").is_none());
             let workflow_at = SPEC.field("workflow");
             let steps = workflow_at.field("steps");
             for (index, step) in given.iter().enumerate() {
-                let Some(workload) = step.get("workload") else {
+                let Some(workload) = step.field("workload") else {
                     continue;
                 };
                 let step_at = steps.index(index);
@@ -71,24 +67,24 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn add_secrets_of_others(&mut self, spec: &Value, around: &Surroundings) {
+    fn add_secrets_of_others(&mut self, spec: &impl Json, around: &Surroundings) {
         let agent = around.agent.as_deref();
         let own_prompt =
-            spec.get("systemPromptRef").is_some() || text(spec, "systemPrompt").is_some();
+            spec.field("systemPromptRef").is_some() || text(spec, "systemPrompt").is_some();
         let agent_prompt = agent.and_then(|agent| agent.prompt_secret.as_deref());
         if let Some(name) = agent_prompt.filter(|_| !own_prompt) {
             self.add_secret(&SPEC.field("agentRef"), name, SecretWay::SystemPrompt);
         }
         let memory = around.memory.as_deref();
         if let Some(name) = memory.and_then(|memory| memory.secret.as_deref()) {
-            let by_agent = spec.get("memoryRef").is_none()
+            let by_agent = spec.field("memoryRef").is_none()
                 && agent.is_some_and(|agent| agent.memory.is_some());
             let at = SPEC.field(if by_agent { "agentRef" } else { "memoryRef" });
             self.add_secret(&at, name, SecretWay::Memory);
         }
-        let policy = spec.get("vcsPolicy");
+        let policy = spec.field("vcsPolicy");
         let unused = policy.and_then(|policy| text(policy, "mode")) == Some("none");
-        let required = policy.and_then(|policy| policy.get("required")?.as_bool());
+        let required = policy.and_then(|policy| policy.field("required")?.truth());
         let way = SecretWay::VersionControl {
             required: required.unwrap_or(false),
         };
@@ -100,12 +96,19 @@ impl<'a> Intake<'a> {
     }
 
     /// Service account, pull secrets and the operator's credentials.
-    fn add_what_pods_get(&mut self, spec: &Value, defaults: &Defaults) {
+    fn add_what_pods_get(&mut self, spec: &impl Json, defaults: &Defaults) {
         let runtime = SPEC.field("runtime");
         let config_at = runtime.field("config");
         let config = at(spec, &["runtime", "config"]);
-        if let Some(config) = config {
-            self.add_pull_secrets(&config_at, config);
+        match config.filter(|config| config.field(PULL_SECRETS).is_some()) {
+            Some(config) => self.add_pull_secrets(&config_at, config),
+            // Any list of the run, an empty one as well, takes the place of the operator's.
+            None => {
+                for name in defaults.image_pull_secrets.iter().flatten() {
+                    let at = config_at.field(PULL_SECRETS);
+                    self.add_secret(&at, name, SecretWay::OperatorCredentials);
+                }
+            }
         }
         let given = config.and_then(|config| text(config, "serviceAccount"));
         let account = given
@@ -122,14 +125,14 @@ impl<'a> Intake<'a> {
     }
 }
 
-fn runtime_type(spec: &Value) -> &str {
-    let runtime = spec.get("runtime");
+fn runtime_type(spec: &impl Json) -> &str {
+    let runtime = spec.field("runtime");
     runtime
         .and_then(|runtime| text(runtime, "type"))
         .unwrap_or_default()
 }
 
 /// A runtime that is not known counts as one with pods, so that nothing slips by under a wrong word.
-fn starts_pods(spec: &Value) -> bool {
+fn starts_pods(spec: &impl Json) -> bool {
     !matches!(runtime_type(spec), "temporal" | "custom")
 }

@@ -19,9 +19,12 @@ pub(super) fn look(configuration: &Configuration, rung: Rung, findings: &mut Vec
     for door in doors {
         for territory in [Territory::Plain, Territory::Labelled] {
             let mut texts = vec![];
-            let hooks = hooks(configuration, door, territory);
-            texts.extend(passed_by(&hooks, door).map(|text| (Check::Coverage, text)));
-            texts.extend(drift(&hooks, door, (rung, territory)).map(|text| (Check::Rung, text)));
+            let [agent_runs, tool_runs] = [label::AGENT_RUN, label::TOOL_RUN]
+                .map(|sort| hooks(configuration, door, (territory, sort)));
+            let passed = passed_by(&agent_runs, door).or_else(|| passed_by(&tool_runs, door));
+            texts.extend(passed.map(|text| (Check::Coverage, text)));
+            let meant = (rung, territory);
+            texts.extend(drift(&agent_runs, door, meant).map(|text| (Check::Rung, text)));
             findings.extend(texts.into_iter().map(|(check, text)| Finding {
                 check,
                 hook: door.name(),
@@ -38,10 +41,16 @@ const fn word(territory: Territory) -> &'static str {
     }
 }
 
-/// The hooks that lead to the door in this sort of namespace, for objects of ours.
-fn hooks(configuration: &Configuration, door: Door, territory: Territory) -> Vec<&Hook> {
+/// The hooks that lead to the door in this sort of namespace, for objects of ours that carry out this sort of run.
+fn hooks<'c>(
+    configuration: &'c Configuration,
+    door: Door,
+    (territory, sort): (Territory, &str),
+) -> Vec<&'c Hook> {
     let namespace = labels_of(NAMESPACE, territory);
-    let object = Labels::from([(label::AGENT_RUN.to_owned(), "any".to_owned())]);
+    let object: Labels = [sort, label::RUN_UID]
+        .map(|label| (label.to_owned(), "any".to_owned()))
+        .into();
     let leads = |hook: &&Hook| {
         hook.path() == door.path()
             && selects(hook.namespaces.as_ref(), &namespace)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Change, ROOT, check_not_ahead, generation_ahead};
+use super::{Change, ROOT, check_not_ahead, generation_ahead, generation_went_back};
 use crate::api::cause::{Causes, Path, Reason, quoted};
 use crate::api::condition::{Condition, ConditionType};
 use crate::api::phase::Phase;
@@ -75,17 +75,37 @@ impl Change<'_> {
                 );
             }
         }
+        self.check_generation_of(causes, here, before, entry);
+    }
+
+    /// A condition is about a generation that exists, and never about an older one than before.
+    fn check_generation_of(
+        &self,
+        causes: &mut Causes,
+        here: &Path<'_>,
+        before: Option<&Condition>,
+        entry: &Condition,
+    ) {
+        let field = here.field(OBSERVED_GENERATION);
         let seen = before.and_then(|before| before.observed_generation);
         if let Some(generation) = entry
             .observed_generation
             .filter(|_| entry.observed_generation != seen)
             && generation > self.at.generation
         {
-            let field = here.field(OBSERVED_GENERATION);
             causes.add(
                 &field,
                 Reason::ObservedGenerationAhead,
                 generation_ahead(generation, self.at),
+            );
+        }
+        if let (Some(generation), Some(seen)) = (entry.observed_generation, seen)
+            && generation < seen
+        {
+            causes.add(
+                &field,
+                Reason::ObservedGenerationWentBack,
+                generation_went_back(seen, Some(generation)),
             );
         }
     }

@@ -27,11 +27,18 @@ pub(crate) fn holds(
     for (index, entry) in after.iter().enumerate() {
         let same = |other: &Value| other["type"] == entry["type"];
         demand(after.iter().position(same) == Some(index), "S6 twice")?;
-        if let Some(earlier) = before.iter().find(|other| same(other)) {
+        let earlier = before.iter().find(|other| same(other));
+        if let Some(earlier) = earlier {
             let flipped = earlier["status"] != entry["status"];
             let moved = earlier["lastTransitionTime"] != entry["lastTransitionTime"];
             demand(flipped == moved, "S6 time and flip")?;
         }
+        demand(seen(entry) <= Some(generation), "S6 ahead")?;
+        demand(seen(entry) >= earlier.and_then(seen), "S6 back")?;
+        let says = |entry: &Value| ["status", "reason", "message"].map(|name| entry[name].clone());
+        let repeats = earlier.is_some_and(|earlier| says(earlier) == says(entry));
+        let names_one = seen(entry).is_some() || seen(new).is_none();
+        demand(repeats || names_one, "S6 without a generation")?;
     }
     if is_run { run(old, new) } else { Ok(()) }
 }

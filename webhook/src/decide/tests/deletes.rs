@@ -1,7 +1,7 @@
 use agents::api::rung::Rung;
 use serde_json::{Value, json};
 
-use crate::fixtures::{PERSON, ask_of, faults, job, review, webhook};
+use crate::fixtures::{PERSON, ask_of, faults, job, review, tool_job, webhook};
 use crate::subject::Door;
 
 fn delete(mode: &str, job: &Value, user: &str) -> Value {
@@ -13,6 +13,7 @@ fn delete(mode: &str, job: &Value, user: &str) -> Value {
 
 #[test]
 fn a_job_whose_outcome_is_not_stored_stays() {
+    assert_eq!(delete("enforce", &tool_job(), PERSON)["allowed"], false);
     let response = delete("enforce", &job(), PERSON);
     assert_eq!(response["allowed"], false);
     let field = "metadata.annotations[agents.proompteng.ai/outcome-recorded]";

@@ -8,6 +8,7 @@ use crate::fixtures::{
 use crate::subject::Door;
 
 const KEY: &str = "agents.proompteng.ai/traceparent";
+const STAMPED: &str = "agents.proompteng.ai/traceparent-stamped";
 const OTHER: &str = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01";
 
 fn workspace(size: &str) -> Value {
@@ -17,7 +18,7 @@ fn workspace(size: &str) -> Value {
 fn stored_workspace(size: &str) -> Value {
     let spec = json!({"size": size, "accessModes": ["ReadWriteOnce"]});
     let mut object = stored(Kind::Workspace, spec);
-    object["metadata"]["annotations"] = json!({KEY: OTHER, "other": "x"});
+    object["metadata"]["annotations"] = json!({KEY: OTHER, STAMPED: OTHER, "other": "x"});
     object
 }
 
@@ -35,7 +36,7 @@ fn a_good_object_is_let_through_and_gets_defaults_and_a_trace() {
         patch_of(&response),
         json!([
             {"op": "add", "path": "/spec/accessModes", "value": ["ReadWriteOnce"]},
-            {"op": "add", "path": "/metadata/annotations", "value": {KEY: TRACEPARENT}},
+            {"op": "add", "path": "/metadata/annotations", "value": {KEY: TRACEPARENT, STAMPED: TRACEPARENT}},
         ])
     );
     assert_eq!(response["auditAnnotations"]["rule"], "none");
@@ -101,8 +102,38 @@ fn a_changed_spec_gets_the_trace_that_changed_it() {
     let (new, old) = (stored_workspace("2Gi"), stored_workspace("1Gi"));
     let response = ask(Door::Mutate, &review("UPDATE", Some(&new), Some(&old)));
     let path = "/metadata/annotations/agents.proompteng.ai~1traceparent";
-    let stamp = json!([{"op": "replace", "path": path, "value": TRACEPARENT}]);
+    let stamp = json!([
+        {"op": "replace", "path": path, "value": TRACEPARENT},
+        {"op": "replace", "path": format!("{path}-stamped"), "value": TRACEPARENT},
+    ]);
     assert_eq!(patch_of(&response), stamp);
+    let again = patched(&new, &response);
+    let response = ask(Door::Mutate, &review("UPDATE", Some(&again), Some(&old)));
+    assert_eq!(patch_of(&response), json!([]), "asked again");
+}
+
+#[test]
+fn a_trace_that_a_manifest_pins_stays_however_often_the_spec_changes() {
+    let pinned = |size: &str, stamped: Option<&str>| {
+        let mut object = stored_workspace(size);
+        object["metadata"]["annotations"] = json!({KEY: OTHER, STAMPED: stamped});
+        if stamped.is_none() {
+            object["metadata"]["annotations"] = json!({KEY: OTHER});
+        }
+        object
+    };
+    for stamped in [None, Some(TRACEPARENT)] {
+        let (new, old) = (pinned("2Gi", stamped), pinned("1Gi", stamped));
+        let response = ask(Door::Mutate, &review("UPDATE", Some(&new), Some(&old)));
+        assert_eq!(patch_of(&response), json!([]), "{stamped:?}");
+    }
+    // Taken out of the manifest again, it is ours to write.
+    let mut new = pinned("2Gi", Some(OTHER));
+    new["metadata"]["annotations"] = json!({STAMPED: OTHER});
+    let old = pinned("1Gi", Some(OTHER));
+    let response = ask(Door::Mutate, &review("UPDATE", Some(&new), Some(&old)));
+    let written = json!({KEY: TRACEPARENT, STAMPED: TRACEPARENT});
+    assert_eq!(patched(&new, &response)["metadata"]["annotations"], written);
 }
 
 #[test]
