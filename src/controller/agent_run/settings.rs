@@ -68,7 +68,13 @@ pub(crate) struct Runner {
 impl Runner {
     /// What the policy counts as if the run had written it.
     pub(crate) fn defaults(&self) -> Defaults {
+        let pulled_with = self.pod.get("imagePullSecrets").and_then(Json::as_array);
+        let pulled_with = pulled_with.map(|names| {
+            let names = names.iter().filter_map(Json::as_str);
+            names.map(str::to_owned).collect()
+        });
         Defaults {
+            image_pull_secrets: pulled_with,
             image: self.image.clone(),
             service_account: self.service_account.clone(),
             auth_secret: self.auth.as_ref().map(|auth| auth.secret.clone()),
