@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -14,9 +14,6 @@ use tokio::sync::Notify;
 use super::world::{Propagation, Sort, finalizers, is_held, matches, name, uid};
 use super::{Sim, world::NAMESPACE};
 use crate::api::contract::finalizer;
-
-/// Bytes that a request may have.
-const MOST: usize = 1 << 20;
 
 /// One process of the controller, until it dies.
 #[derive(Clone)]
@@ -54,8 +51,8 @@ impl Server {
 
     async fn answer(&self, request: Request<Body>) -> Result<Response<Full<Bytes>>, String> {
         let (parts, body) = request.into_parts();
-        let body = Limited::new(body, MOST).collect().await;
-        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        let body = body.collect_bytes().await;
+        let body = body.map_err(|error| error.to_string())?;
         let body = serde_json::from_slice(&body).unwrap_or_default();
         let path = parts.uri.path().to_owned();
         let query = parts.uri.query().unwrap_or_default().to_owned();
