@@ -97,7 +97,7 @@ impl OrchestrationRuns {
 
 fn learn<K: Thing + Kept>(shelf: &Shelf<K>, mut object: K) {
     shelves::prune(&mut object);
-    shelf.learn(object);
+    shelf.announce(object);
 }
 
 impl Reconciler for OrchestrationRuns {

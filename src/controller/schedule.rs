@@ -175,21 +175,21 @@ impl Reconciler for Schedules {
         match action {
             Action::Make(Run::Agent(run)) => {
                 if let Some(made) = self.make(&key, &**run).await? {
-                    shelves.runs.learn(pruned(made));
+                    shelves.runs.announce(pruned(made));
                 }
             }
             Action::Make(Run::Orchestration(run)) => {
                 if let Some(made) = self.make(&key, &**run).await? {
-                    shelves.orchestration_runs.learn(pruned(made));
+                    shelves.orchestration_runs.announce(pruned(made));
                 }
             }
             Action::Stop(Run::Agent(run)) => {
                 let stopped = self.stop(&**run).await?;
-                shelves.runs.learn(pruned(stopped));
+                shelves.runs.announce(pruned(stopped));
             }
             Action::Stop(Run::Orchestration(run)) => {
                 let stopped = self.stop(&**run).await?;
-                shelves.orchestration_runs.learn(pruned(stopped));
+                shelves.orchestration_runs.announce(pruned(stopped));
             }
         }
         Ok(true)

@@ -75,7 +75,7 @@ fn only_the_core_kinds_demand_a_spec() {
 }
 
 #[test]
-fn nothing_is_nullable_and_only_two_fields_have_a_default() {
+fn nothing_is_nullable_and_only_three_fields_have_a_default() {
     let mut defaults = Vec::new();
     for kind in Kind::ALL {
         visit_all("", &root(kind), &mut |path, schema| {
@@ -88,6 +88,7 @@ fn nothing_is_nullable_and_only_two_fields_have_a_default() {
     assert_eq!(
         defaults,
         [
+            "ImplementationSource .spec.sync.enabled false",
             "ImplementationSource .spec.webhook.enabled false",
             "Memory .spec.default false"
         ]

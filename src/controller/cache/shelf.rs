@@ -84,6 +84,8 @@ struct Contents<K> {
     /// Names of objects by what they belong to.
     owned: HashMap<Key, BTreeSet<String>>,
     listings: HashMap<Scope, Listing<K>>,
+    /// What another reconciler than that of the kind has written, as it was before: the watch still has to tell it.
+    untold: HashMap<Key, Option<Arc<K>>>,
 }
 
 impl<K> fmt::Debug for Contents<K> {
@@ -112,6 +114,7 @@ impl<K: Kept> Shelf<K> {
             follower: None,
             owned: HashMap::new(),
             listings: HashMap::new(),
+            untold: HashMap::new(),
         };
         Self {
             owner,
@@ -169,8 +172,21 @@ impl<K: Kept> Shelf<K> {
         self.read().objects.keys().cloned().collect()
     }
 
-    /// Takes over what the API server answered to a write of ours.
+    /// Takes over what the API server answered to a write of ours. The watch says nothing about it any more, so it is for
+    /// whoever works on the object itself.
     pub(crate) fn learn(&self, object: K) {
+        self.take_over(object);
+    }
+
+    /// The same for an object that someone else works on, who hears of it when the watch brings it.
+    pub(crate) fn announce(&self, object: K) {
+        let key = Key::of(&object);
+        if let Some(Change::Applied { before, .. }) = self.take_over(object) {
+            self.write().untold.entry(key).or_insert(before);
+        }
+    }
+
+    fn take_over(&self, object: K) -> Option<Change<K>> {
         let mut contents = self.write();
         let key = Key::of(&object);
         for (scope, listing) in &mut contents.listings {
@@ -178,7 +194,7 @@ impl<K: Kept> Shelf<K> {
                 listing.written.insert(key.clone());
             }
         }
-        contents.put(self.owner, key, Arc::new(object));
+        contents.put(self.owner, key, Arc::new(object))
     }
 
     /// Forgets an object that we deleted. If something keeps it alive, the watch brings it back as it then is.
@@ -195,7 +211,7 @@ impl<K: Kept> Shelf<K> {
     /// Takes over what the watch says; nothing if that is old news.
     pub(in crate::controller) fn apply(&self, object: K) -> Option<Change<K>> {
         self.write()
-            .put(self.owner, Key::of(&object), Arc::new(object))
+            .hear(self.owner, Key::of(&object), Arc::new(object))
     }
 
     /// Takes over a deletion. What is newer than that is another object of the same name.
@@ -248,7 +264,9 @@ impl<K: Kept> Shelf<K> {
             }
         }
         for (key, object) in found {
-            listed.changes.extend(contents.put(self.owner, key, object));
+            listed
+                .changes
+                .extend(contents.hear(self.owner, key, object));
         }
         listed
     }
@@ -265,6 +283,24 @@ impl<K: Kept> Shelf<K> {
 }
 
 impl<K: Kept> Contents<K> {
+    /// Takes over what the watch says; old news is told once if nobody heard it yet.
+    fn hear(
+        &mut self,
+        owner: fn(&K) -> Option<String>,
+        key: Key,
+        object: Arc<K>,
+    ) -> Option<Change<K>> {
+        let untold = self.untold.remove(&key);
+        let change = self.put(owner, key.clone(), object);
+        match (change, untold) {
+            (None, Some(before)) => {
+                let object = self.objects.get(&key).cloned()?;
+                Some(Change::Applied { object, before })
+            }
+            (change, _) => change,
+        }
+    }
+
     /// Puts an object in its place, unless that holds the same version or a newer one.
     fn put(
         &mut self,
@@ -290,6 +326,7 @@ impl<K: Kept> Contents<K> {
     }
 
     fn remove(&mut self, owner: fn(&K) -> Option<String>, key: &Key) -> Option<Arc<K>> {
+        self.untold.remove(key);
         let gone = self.take(owner, key)?;
         if let Some(follower) = &self.follower {
             follower(key, None);

@@ -175,7 +175,7 @@ impl OrchestrationRuns {
             return Ok(None);
         };
         shelves::prune(&mut found);
-        shelf.learn(found);
+        shelf.announce(found);
         Ok(shelf.get(at))
     }
 

@@ -26,7 +26,7 @@ const PROTOCOL: [&str; 8] = [
 const BEFORE_THE_END: usize = 5;
 
 /// A scene with an Agent about which there is nothing more to write.
-async fn settled() -> Result<Scene> {
+pub(super) async fn settled() -> Result<Scene> {
     let scene = Scene::with_agent(&[ALONE]).await?;
     let controller = scene.controller().await?;
     for (kind, name) in [(Kind::Agent, "coder"), (Kind::AgentProvider, "shell")] {

@@ -12,6 +12,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use support::{gateway::Gateway, lab, wait};
 
+use super::crash::settled;
 use super::scene::{DEADLINE, Scene, condition, holds, phase_of};
 
 /// Nobody waits for the lease of a controller that was killed.
@@ -267,7 +268,7 @@ const BEFORE_THE_ENDS: [usize; 2] = [5, 12];
 #[tokio::test]
 async fn whatever_write_of_a_workflow_a_controller_dies_after_the_next_one_goes_on() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
+    let scene = settled().await?;
     for last in 1..=PROTOCOL.len() {
         dies_after(&scene, last).await?;
     }

@@ -2,25 +2,28 @@
 
 use agents::api::kind::Kind;
 use anyhow::Result;
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use kube::ResourceExt;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::api::{DeleteParams, PostParams};
+use kube::{Api, ResourceExt};
 use serde_json::json;
 use support::{events, wait};
 
 use super::scene::{DEADLINE, Scene};
 
-/// Binds the claim of a workspace, as a provisioner would.
-async fn bind(scene: &Scene, name: &str) -> Result<()> {
-    let claims = scene.here.api::<PersistentVolumeClaim>();
-    wait::until(&claims, name, DEADLINE, |_| true).await?;
-    let patch = |patch| Patch::Merge(patch);
-    let params = PatchParams::default();
-    let volume = json!({"spec": {"volumeName": "volume-1"}});
-    claims.patch(name, &params, &patch(volume)).await?;
-    let phase = json!({"status": {"phase": "Bound"}});
-    claims.patch_status(name, &params, &patch(phase)).await?;
-    Ok(())
+/// Makes a volume for the claim of a workspace, as a provisioner would; the cluster binds the two.
+async fn bind(scene: &Scene, name: &str) -> Result<String> {
+    let volume = format!("{}-{name}", scene.here.name);
+    let made: PersistentVolume = serde_json::from_value(json!({
+        "metadata": {"name": volume},
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "none",
+            "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/tmp"},
+            "claimRef": {"namespace": scene.here.name, "name": name},
+        },
+    }))?;
+    let volumes: Api<PersistentVolume> = Api::all(scene.here.client.clone());
+    volumes.create(&PostParams::default(), &made).await?;
+    Ok(volume)
 }
 
 #[tokio::test]
@@ -33,11 +36,11 @@ async fn a_workspace_follows_its_claim_until_its_time_is_over() -> Result<()> {
     scene
         .until_ready(Kind::Workspace, "x", "False Pending")
         .await?;
-    bind(&scene, "x").await?;
+    let volume = bind(&scene, "x").await?;
     let ready = scene
         .until_ready(Kind::Workspace, "x", "True Bound")
         .await?;
-    assert_eq!(ready.data["status"]["volumeName"], "volume-1");
+    assert_eq!(ready.data["status"]["volumeName"], volume);
     scene
         .merge(Kind::Workspace, "x", json!({"spec": {"ttlSeconds": 1}}))
         .await?;
@@ -87,6 +90,19 @@ async fn a_settled_workspace_costs_no_write() -> Result<()> {
     scene.make(Kind::Workspace, "x", spec).await?;
     scene.make(Kind::Workspace, "wrong", json!({})).await?;
     bind(&scene, "x").await?;
+    scene
+        .until_ready(Kind::Workspace, "x", "True Bound")
+        .await?;
+    // Nobody provisions this class, so its claims cannot grow; the claim is of use all the same.
+    scene
+        .merge(Kind::Workspace, "x", json!({"spec": {"size": "2Gi"}}))
+        .await?;
+    let warned = scene.until_any(Kind::Workspace, "x", |found| {
+        let conditions = found.data["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|entry| entry["type"] == "Warning" && entry["reason"] == "Forbidden")
+    });
+    warned.await?;
     scene
         .until_ready(Kind::Workspace, "x", "True Bound")
         .await?;

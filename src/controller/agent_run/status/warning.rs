@@ -47,9 +47,6 @@ pub(in crate::controller::agent_run) fn warned(
     let Some((reason, note)) = told(causes) else {
         return next;
     };
-    let mut next = next;
-    next.observed
-        .retain(|entry| entry.type_ != ConditionType::Warning);
     let warning = Warning {
         reason: reason.into(),
         event: events::Reason::PolicyDenied,
@@ -141,6 +138,8 @@ pub(super) fn warn(run: &AgentRun, mut next: RunStanding, warning: Option<Warnin
     if !has_warning(run, reason) {
         next = next.tell(event, note.clone());
     }
+    next.observed
+        .retain(|entry| entry.type_ != ConditionType::Warning);
     next.observed.push(Observation::new(
         ConditionType::Warning,
         ConditionStatus::True,

@@ -111,3 +111,27 @@ fn objects_are_found_by_what_they_belong_to() {
     let all = shelf.in_namespace("a", |object| object.name_any() != "run-2");
     assert_eq!(all.len(), 1);
 }
+
+#[test]
+fn what_was_written_for_someone_else_is_told_when_the_watch_brings_it() {
+    let shelf = shelf();
+    let hear = |version| {
+        let change = shelf.apply(object("x", version));
+        told(&change.into_iter().collect::<Vec<_>>())
+    };
+    let nothing = Vec::<String>::new();
+    shelf.announce(object("x", 1));
+    assert!(shelf.get(&key("x")).is_some(), "seen at once");
+    assert_eq!(hear(1), ["+x"], "and told");
+    assert_eq!(hear(1), nothing, "once");
+    shelf.announce(object("x", 2));
+    shelf.learn(object("x", 3));
+    assert_eq!(hear(2), ["~x"], "also if who works on it was quicker");
+    assert_eq!(hear(3), nothing);
+    shelf.announce(object("y", 4));
+    assert_eq!(told(&list(&shelf, &[("x", 3), ("y", 4)]).changes), ["+y"]);
+    shelf.announce(object("y", 5));
+    assert_eq!(hear(3), nothing);
+    shelf.unlearn(&key("y"));
+    assert_eq!(told(&list(&shelf, &[("x", 3)]).changes), nothing);
+}
