@@ -255,14 +255,11 @@ pub const TABLE: &[Variable] = &[
     honoured("JANGAR_AGENTS_CONTROLLER_IMAGES_DENIED", POLICY),
     honoured("JANGAR_AGENTS_CONTROLLER_BLOCKED_SECRETS", POLICY),
     honoured("JANGAR_AGENTS_CONTROLLER_VCS_PROVIDERS_ENABLED", HOSTS),
-    honoured(
-        "JANGAR_AGENTS_CONTROLLER_VCS_DEPRECATED_TOKEN_TYPES",
-        OLD_TOKENS,
-    ),
-    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PR_RATE_LIMITS", TOLD_RUNNER),
+    honoured("JANGAR_AGENTS_CONTROLLER_VCS_DEPRECATED_TOKEN_TYPES", HOSTS),
+    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PR_RATE_LIMITS", HOSTS),
     honoured("JANGAR_GITHUB_REPOS_ALLOWED", HOSTS),
-    honoured("JANGAR_AGENTRUN_ARTIFACTS_MAX", ARTIFACTS),
-    honoured("JANGAR_AGENTRUN_ARTIFACTS_STRICT", ARTIFACTS),
+    honoured("JANGAR_AGENTRUN_ARTIFACTS_MAX", HOSTS),
+    honoured("JANGAR_AGENTRUN_ARTIFACTS_STRICT", HOSTS),
     other(
         "JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE",
         Accepted(INBOUND),
@@ -294,10 +291,7 @@ const ENDPOINTS: &str = "endpoints_follow_the_rules_of_opentelemetry";
 const WORDS: &str = "what_this_program_cannot_do_is_refused_in_words";
 const OWN_WAY: &str = "metrics_can_go_another_way_than_traces";
 const POLICY: &str = "the_operators_variables_are_obeyed";
-const HOSTS: &str = "each_question_has_its_answer";
-const OLD_TOKENS: &str = "old_tokens_are_told_as_the_host_or_the_operator_says";
-const TOLD_RUNNER: &str = "the_runner_is_told_everything_and_tokens_only_by_name";
-const ARTIFACTS: &str = "artifacts_are_kept_within_bounds";
+const HOSTS: &str = "version_control_and_artifacts_are_as_the_operator_says";
 
 // The sentences.
 const SCHEDULES: &str = "a schedule makes its runs itself, without a helper";

@@ -37,6 +37,7 @@ fn rules() -> Value {
         (Kind::AgentRun, &["create", "patch", "delete"][..]),
         (Kind::OrchestrationRun, &["create", "patch"]),
         (Kind::ToolRun, &["create", "patch"]),
+        (Kind::ImplementationSpec, &["create", "patch"]),
     ] {
         rules.push(
             json!({"apiGroups": [kind.group()], "resources": [kind.plural()], "verbs": verbs}),

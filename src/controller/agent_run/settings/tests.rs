@@ -239,3 +239,32 @@ fn each_time_shows_in_how_long_something_is_kept() {
     let name = "JANGAR_AGENTRUN_IDEMPOTENCY_RETENTION_DAYS";
     assert_eq!(kept(&[(name, "2")]), days(2));
 }
+
+#[test]
+fn version_control_and_artifacts_are_as_the_operator_says() {
+    let usual = settings(&[]);
+    let set = settings(&[
+        ("JANGAR_AGENTS_CONTROLLER_VCS_PROVIDERS_ENABLED", "false"),
+        (
+            "JANGAR_AGENTS_CONTROLLER_VCS_DEPRECATED_TOKEN_TYPES",
+            r#"{"gitlab": ["pat"]}"#,
+        ),
+        (
+            "JANGAR_AGENTS_CONTROLLER_VCS_PR_RATE_LIMITS",
+            r#"{"perHour": 3}"#,
+        ),
+        ("JANGAR_GITHUB_REPOS_ALLOWED", "o/*"),
+        ("JANGAR_AGENTRUN_ARTIFACTS_MAX", "7"),
+        ("JANGAR_AGENTRUN_ARTIFACTS_STRICT", "true"),
+    ]);
+    assert_eq!(
+        (usual.runner.vcs.enabled, set.runner.vcs.enabled),
+        (true, false)
+    );
+    assert_ne!(set.runner.vcs.deprecated, usual.runner.vcs.deprecated);
+    let limits = json!({"perHour": 3});
+    assert_eq!(set.runner.vcs.rate_limits, limits.as_object().cloned());
+    assert_ne!(set.runner.vcs.repositories, usual.runner.vcs.repositories);
+    assert_eq!((usual.artifacts.max, usual.artifacts.strict), (50, false));
+    assert_eq!((set.artifacts.max, set.artifacts.strict), (7, true));
+}
