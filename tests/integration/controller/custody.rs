@@ -221,6 +221,7 @@ async fn a_job_whose_run_is_gone_is_let_go() -> Result<()> {
 /// The right name and the right labels, and nobody that it belongs to.
 #[tokio::test]
 async fn a_job_that_only_says_that_it_is_ours_is_not_taken_over() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     let controller = scene.controller().await?;
     scene.run("pattern", json!({})).await?;
@@ -261,6 +262,7 @@ async fn a_job_that_only_says_that_it_is_ours_is_not_taken_over() -> Result<()> 
 
 #[tokio::test]
 async fn a_config_map_of_someone_else_is_not_read_by_a_job_of_ours() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let config_maps = scene.here.api::<ConfigMap>();
     let other: ConfigMap = serde_json::from_value(json!({
@@ -290,6 +292,7 @@ async fn a_config_map_of_someone_else_is_not_read_by_a_job_of_ours() -> Result<(
 /// One run at work, one whose Job has ended without anyone having stored that.
 #[tokio::test]
 async fn a_namespace_can_be_deleted_with_what_runs_in_it() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[ALONE]).await?;
     let controller = scene.controller().await?;
     for name in ["works", "ended"] {

@@ -131,6 +131,7 @@ async fn a_snapshot_and_a_stream_tell_every_change_and_a_reader_goes_on_where_it
 
 #[tokio::test]
 async fn a_standby_says_that_it_does_not_lead_and_tells_when_it_does() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[]).await?;
     let mut first = scene.controller().await?;
     first.line("leading", leading).await;

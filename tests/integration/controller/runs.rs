@@ -123,6 +123,7 @@ async fn a_run_and_its_job_go_when_their_time_is_over() -> Result<()> {
 
 #[tokio::test]
 async fn what_a_run_leaves_behind_is_kept_within_bounds() -> Result<()> {
+    support::kinds!();
     let scene = Scene::with_agent(&[("JANGAR_AGENTRUN_ARTIFACTS_MAX", "1")]).await?;
     let _controller = scene.controller().await?;
     scene.run("many", json!({})).await?;
@@ -146,6 +147,7 @@ async fn what_a_run_leaves_behind_is_kept_within_bounds() -> Result<()> {
 
 #[tokio::test]
 async fn a_run_whose_artifacts_break_the_limits_fails_where_that_is_wanted() -> Result<()> {
+    support::kinds!();
     let strict = [
         ("JANGAR_AGENTRUN_ARTIFACTS_MAX", "1"),
         ("JANGAR_AGENTRUN_ARTIFACTS_STRICT", "true"),

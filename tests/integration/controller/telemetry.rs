@@ -129,6 +129,7 @@ async fn calls_queues_events_and_limits_are_measured() -> Result<()> {
 
 #[tokio::test]
 async fn the_trace_of_an_admission_goes_on_through_the_reconcile_into_the_job() -> Result<()> {
+    support::kinds!();
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
     const PARENT: &str = "b7ad6b7169203331";
     support::kinds!();
