@@ -254,6 +254,9 @@ fn version_control_and_artifacts_are_as_the_operator_says() {
             r#"{"perHour": 3}"#,
         ),
         ("JANGAR_GITHUB_REPOS_ALLOWED", "o/*"),
+        ("JANGAR_AGENT_RUNNER_NATS_AUTH_SECRET_NAME", "nats"),
+        ("JANGAR_AGENT_RUNNER_NATS_AUTH_USERNAME_KEY", "u"),
+        ("JANGAR_AGENT_RUNNER_NATS_AUTH_PASSWORD_KEY", "p"),
         ("JANGAR_AGENTRUN_ARTIFACTS_MAX", "7"),
         ("JANGAR_AGENTRUN_ARTIFACTS_STRICT", "true"),
     ]);
@@ -265,6 +268,12 @@ fn version_control_and_artifacts_are_as_the_operator_says() {
     let limits = json!({"perHour": 3});
     assert_eq!(set.runner.vcs.rate_limits, limits.as_object().cloned());
     assert_ne!(set.runner.vcs.repositories, usual.runner.vcs.repositories);
+    let nats = set.runner.nats.unwrap();
+    assert_eq!(
+        (&*nats.secret, &*nats.username, &*nats.password),
+        ("nats", "u", "p")
+    );
+    assert_eq!(usual.runner.nats, None);
     assert_eq!((usual.artifacts.max, usual.artifacts.strict), (50, false));
     assert_eq!((set.artifacts.max, set.artifacts.strict), (7, true));
 }
