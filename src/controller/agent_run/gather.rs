@@ -62,21 +62,10 @@ impl AgentRuns {
             seen.job = self.sight(&run, stage, &own_jobs).await?;
         }
         if !phase(&*run).is_terminal() {
-            if !turn::has_begun(&run) {
-                seen.admission = self.consider(&run, now);
-            }
-            let is_in_doubt = is_in_doubt(&run, &seen.job);
-            if is_in_doubt {
+            if is_in_doubt(&run, &seen.job) {
                 own_pods = list_pods(&self.context, &*run).await?;
             }
-            if is_in_doubt || is_going(&*run) {
-                seen.namespace_terminating = is_terminating(&self.context, &key.namespace).await;
-            }
-            let is_made = !matches!(seen.job, Sight::Absent) || custom::is_handed_over(&run);
-            if !is_made && is_due(stage, now) {
-                seen.found = Some(self.find(&run, now).await?);
-                seen.in_the_way = self.conflicts.in_the_way(&self.context, &*run).await?;
-            }
+            self.look_ahead(&mut seen, &run, stage).await?;
         }
         (seen.pods, seen.other_pods) = own_pods
             .into_iter()
@@ -87,6 +76,28 @@ impl AgentRuns {
             seen.other_jobs.retain(|job| job.uid() != uid);
         }
         Ok(seen)
+    }
+
+    /// What only a run that has not ended needs: whether it may go on, and what for.
+    async fn look_ahead(
+        &self,
+        seen: &mut Observed,
+        run: &AgentRun,
+        stage: Stage,
+    ) -> Result<(), Fault> {
+        if !turn::has_begun(run) {
+            seen.admission = self.consider(run, seen.now);
+        }
+        if is_in_doubt(run, &seen.job) || is_going(run) {
+            let namespace = run.namespace().unwrap_or_default();
+            seen.namespace_terminating = is_terminating(&self.context, &namespace).await;
+        }
+        let is_made = !matches!(seen.job, Sight::Absent) || custom::is_handed_over(run);
+        if !is_made && is_due(stage, seen.now) {
+            seen.found = Some(self.find(run, seen.now).await?);
+            seen.in_the_way = self.conflicts.in_the_way(&self.context, run).await?;
+        }
+        Ok(())
     }
 
     /// Takes over the run as it is stored now, if it is.

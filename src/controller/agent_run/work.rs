@@ -176,16 +176,7 @@ pub(super) fn resolve<'a>(
     };
     let own = step.and_then(|step| step.workload.as_ref());
     let workload = own.or(run.spec.workload.as_ref());
-    let image = workload.and_then(|workload| workload.image.as_deref());
-    // An endpoint needs no image.
-    let none = is_custom(run).then_some("");
-    let Some(image) = image.or(runner.image.as_deref()).or(none) else {
-        return Err(Lack::Wrong {
-            reason: Lifecycle::MissingWorkloadImage.into(),
-            message: "no image is given; set spec.workload.image, or ask the operator for a default image".to_owned(),
-            contract: None,
-        });
-    };
+    let image = image(run, workload, runner)?;
     let mut parameters = run.spec.parameters.clone().unwrap_or_default();
     let added = step.and_then(|step| step.parameters.clone());
     parameters.extend(added.unwrap_or_default());
@@ -225,6 +216,25 @@ pub(super) fn resolve<'a>(
         vcs,
         found,
     })
+}
+
+/// The image of a turn: its own before that of the operator.
+fn image<'a>(
+    run: &AgentRun,
+    workload: Option<&'a Workload>,
+    runner: &'a Runner,
+) -> Result<&'a str, Lack> {
+    let own = workload.and_then(|workload| workload.image.as_deref());
+    // An endpoint needs no image.
+    let none = is_custom(run).then_some("");
+    own.or(runner.image.as_deref())
+        .or(none)
+        .ok_or_else(|| Lack::Wrong {
+            reason: Lifecycle::MissingWorkloadImage.into(),
+            message: "no image is given; set spec.workload.image, or ask the operator for a default image"
+                .to_owned(),
+            contract: None,
+        })
 }
 
 /// Branches that were found out are parameters like others, unless one says so already.

@@ -112,22 +112,8 @@ pub(super) fn begin(
     {
         return store(status::waiting(run, Lifecycle::Exceeded, &message));
     }
-    match &seen.admission {
-        Decision::Admit => {}
-        Decision::Duplicate { reason, of } => {
-            return store(status::duplicate(run, *reason, of, seen.now));
-        }
-        Decision::Wait(refusal) => {
-            let mut waiting = status::waiting(run, refusal.reason, &refusal.message);
-            if refusal.reason == Lifecycle::RateLimit {
-                let scope = refusal.scope;
-                waiting.facts.push(Fact::RateLimited { scope });
-            }
-            return Plan {
-                steps: vec![Step::status(waiting)],
-                next: refusal.until.map_or(Next::Wait, Next::At),
-            };
-        }
+    if let Some(instead) = queue(seen, run) {
+        return instead;
     }
     if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
         return Plan::steps(vec![Step::Do(Action::Hold)]);
@@ -136,16 +122,42 @@ pub(super) fn begin(
         Prepared::Call(handover) => return custom::begin(seen, run, handover),
         Prepared::Job(made) => *made,
     };
-    if turn::job_ref(run).is_none() {
-        let mut steps = Vec::new();
-        if !turn::has_begun(run) {
-            steps.push(Step::Do(Action::Admit));
-        }
-        let reserved = status::reserved(run, turn, made.prompt.as_deref(), seen.now);
-        let reserved = status::with_vcs(run, reserved, &made.vcs);
-        steps.push(Step::status(status::warned(run, reserved, &verdict.warned)));
-        return Plan::steps(steps);
+    if turn::job_ref(run).is_some() {
+        return make(made);
     }
+    let mut steps = Vec::new();
+    if !turn::has_begun(run) {
+        steps.push(Step::Do(Action::Admit));
+    }
+    let reserved = status::reserved(run, turn, made.prompt.as_deref(), seen.now);
+    let reserved = status::with_vcs(run, reserved, &made.vcs);
+    steps.push(Step::status(status::warned(run, reserved, &verdict.warned)));
+    Plan::steps(steps)
+}
+
+/// What a run does that is not admitted yet.
+fn queue(seen: &Observed, run: &AgentRun) -> Option<RunPlan> {
+    match &seen.admission {
+        Decision::Admit => None,
+        Decision::Duplicate { reason, of } => {
+            Some(store(status::duplicate(run, *reason, of, seen.now)))
+        }
+        Decision::Wait(refusal) => {
+            let mut waiting = status::waiting(run, refusal.reason, &refusal.message);
+            if refusal.reason == Lifecycle::RateLimit {
+                let scope = refusal.scope;
+                waiting.facts.push(Fact::RateLimited { scope });
+            }
+            Some(Plan {
+                steps: vec![Step::status(waiting)],
+                next: refusal.until.map_or(Next::Wait, Next::At),
+            })
+        }
+    }
+}
+
+/// The Job last, so that it finds what it mounts.
+fn make(made: Made) -> RunPlan {
     let mut steps = Vec::new();
     for config_map in made.config_maps {
         steps.push(Step::Do(Action::MakeConfigMap(Box::new(config_map))));

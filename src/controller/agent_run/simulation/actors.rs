@@ -308,24 +308,22 @@ pub(super) fn interfere(
             let hours = Duration::from_secs(3600 * rng.u64(1..4));
             world.now = world.now.checked_add(hours).unwrap_or(world.now);
         }
-        (7, Some(job), _) => {
-            world.say(format!("someone strips {job}"));
-            truth.is_stripped = true;
-            world.change(Sort::Job, &job, |job| free(job, finalizer::OUTCOME));
-        }
-        (8, _, Some(pod)) => {
-            world.say(format!("someone strips {pod}"));
-            truth.is_stripped = true;
-            world.change(Sort::Pod, &pod, |pod| free(pod, finalizer::EVIDENCE));
-        }
+        (7, Some(job), _) => strip(world, truth, (Sort::Job, &job), finalizer::OUTCOME),
+        (8, _, Some(pod)) => strip(world, truth, (Sort::Pod, &pod), finalizer::EVIDENCE),
         (9, Some(job), _) => {
-            world.say(format!("someone strips and deletes {job}"));
-            truth.is_stripped = true;
-            world.change(Sort::Job, &job, |job| free(job, finalizer::OUTCOME));
+            strip(world, truth, (Sort::Job, &job), finalizer::OUTCOME);
+            world.say(format!("and deletes it ({policy:?})"));
             world.delete(Sort::Job, &job, policy);
         }
         _ => {}
     }
+}
+
+/// Someone takes away what keeps an object until it is read.
+fn strip(world: &mut World, truth: &mut Truth, (sort, name): (Sort, &str), held: &str) {
+    world.say(format!("someone strips {name}"));
+    truth.is_stripped = true;
+    world.change(sort, name, |object| free(object, held));
 }
 
 /// What there is before anything happens.
