@@ -2,14 +2,19 @@
 
 use anyhow::{Context, Result, bail};
 use std::{
+    io,
     path::{Path, PathBuf},
-    process::{Output, Stdio},
+    process::{ExitStatus, Output, Stdio},
     time::Duration,
 };
-use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::{Child, Command},
+    time::timeout,
+};
 
-/// No command of a test takes longer.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// No command of a test takes longer. `kubectl` itself gives up on a schema after 32 s and asks again, which may be twice.
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// `kubectl` for one cluster, optionally in one namespace.
 #[derive(Clone, Debug)]
@@ -92,20 +97,46 @@ impl Kubectl {
             .args(arguments)
             .spawn()
             .with_context(|| format!("could not run {}", self.program.display()))?;
-        let mut stdin = child
-            .stdin
-            .take()
-            .context("kubectl has no standard input")?;
-        let output = timeout(DEADLINE, async {
-            let feed = async {
-                // A command that does not read its input closes it, which is its right.
-                let _ = stdin.write_all(input.as_bytes()).await;
-                drop(stdin);
-            };
-            tokio::join!(feed, child.wait_with_output()).1
-        })
-        .await
-        .with_context(|| format!("`kubectl {}` took over {DEADLINE:?}", arguments.join(" ")))??;
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let ended = timeout(DEADLINE, talk(&mut child, input, &mut stdout, &mut stderr)).await;
+        let Ok(status) = ended else {
+            let said = [stdout, stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+            bail!(
+                "`kubectl {}` took over {DEADLINE:?} and had said {said:?}",
+                arguments.join(" ")
+            );
+        };
+        let output = Output {
+            status: status?,
+            stdout,
+            stderr,
+        };
         Said::of(output)
     }
+}
+
+/// Gives a command its input and keeps what it says, also of one that never ends.
+async fn talk(
+    child: &mut Child,
+    input: &str,
+    stdout: &mut Vec<u8>,
+    stderr: &mut Vec<u8>,
+) -> io::Result<ExitStatus> {
+    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(mut stdin), Some(mut out), Some(mut err)) = streams else {
+        return Err(io::Error::other("a stream of kubectl is not ours"));
+    };
+    let feed = async {
+        // A command that does not read its input closes it, which is its right.
+        let _ = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+    };
+    let (_, out, err, status) = tokio::join!(
+        feed,
+        out.read_to_end(stdout),
+        err.read_to_end(stderr),
+        child.wait()
+    );
+    (out?, err?);
+    status
 }
