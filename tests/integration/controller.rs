@@ -25,6 +25,7 @@ mod settings;
 mod sources;
 mod standing;
 mod stop;
+mod storm;
 mod telemetry;
 mod tools;
 mod vcs;
