@@ -17,6 +17,7 @@ mod pods;
 mod policy;
 mod queue_stream;
 mod refuses;
+mod report;
 mod runs;
 mod scene;
 mod schedules;
