@@ -30,6 +30,7 @@ mod storm;
 mod telemetry;
 mod tools;
 mod vcs;
+mod waited;
 mod waits;
 mod workflow;
 mod workspaces;
