@@ -105,8 +105,9 @@ bench-controller: ## Measure the release build of the controllers on a lab; prin
 	@cargo bench --quiet --package agents-bench --bench controller
 
 .PHONY: simulate
-simulate: ## Play 100,000 seeded orders of events against the reconciler of runs; SIMULATE_SEED=N replays one
-	@SIMULATE_SCHEDULES=$${SIMULATE_SCHEDULES:-100000} cargo test --profile simulation --package agents --lib -- --nocapture simulation
+simulate: ## Play 100,000 seeded orders of events against the reconciler of runs, and plant secrets in 100,000 texts; SIMULATE_SEED=N replays one
+	@SIMULATE_SCHEDULES=$${SIMULATE_SCHEDULES:-100000} PLANTED_TEXTS=$${PLANTED_TEXTS:-100000} \
+		cargo test --profile simulation --package agents --lib -- --nocapture simulation planted
 
 .PHONY: clean
 clean: ## Stop every lab and remove what was built (the cache of the Kubernetes programs stays)

@@ -36,6 +36,7 @@ pub use args::{Args, Config};
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
+use crate::api::sanitise;
 use crate::cluster::client_before;
 use crate::events::{self, Reporter};
 use crate::kit::admin::Paths;
@@ -52,6 +53,7 @@ use start::Checks;
 const IDENTITY: Identity = Identity {
     program: "agents-controller",
     version: env!("CARGO_PKG_VERSION"),
+    clean: sanitise::for_log,
 };
 
 /// Metrics go out over OTLP, so there is no page of them.

@@ -12,6 +12,8 @@ pub mod cluster;
 pub mod controller;
 pub mod events;
 pub mod kit;
+#[cfg(test)]
+mod planted;
 
 /// Paths of the admin endpoint, the same in all programs that have them.
 pub const ADMIN_PATHS: kit::admin::Paths = kit::admin::Paths {

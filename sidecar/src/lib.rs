@@ -4,6 +4,7 @@ pub mod args;
 
 use agents::{
     ADMIN_PATHS,
+    api::sanitise,
     kit::{
         program::{Error, Program},
         telemetry::Identity,
@@ -15,6 +16,7 @@ pub use args::{Args, Config};
 const IDENTITY: Identity = Identity {
     program: "agents-sidecar",
     version: env!("CARGO_PKG_VERSION"),
+    clean: sanitise::for_log,
 };
 
 /// Runs the sidecar until it is told to end.

@@ -11,7 +11,7 @@ mod tests;
 pub use evidence::{
     Absence, CreateCall, Deletion, Evidence, LastStatus, Outcome, OwnerState, PodEvidence, PodState,
 };
-pub use read::{deletion_of, last_status_of, pod_state_of};
+pub use read::{deletion_of, last_status_of, pod_state_of, report_of};
 
 use jiff::{SignedDuration, Timestamp};
 

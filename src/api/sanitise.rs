@@ -1,6 +1,6 @@
 //! Makes text fit to leave the process: secrets masked, control characters gone, cut to a limit in bytes.
 //!
-//! One function for Event notes and condition messages. It does not decide what may be said: a message is best built from
+//! One function for Event notes, condition messages and log lines. It does not decide what may be said: a message is best built from
 //! a typed reason and fields that are known to be harmless, and this is the net below it.
 
 mod known;
@@ -51,6 +51,11 @@ pub fn sanitise(text: &str, known: &Secrets, limit: usize) -> String {
         clean = again;
     }
     cut(clean, limit)
+}
+
+/// A text of a log line, which whoever writes the log cuts as long as it likes.
+pub fn for_log(text: &str) -> String {
+    sanitise(text, &Secrets::NONE, usize::MAX)
 }
 
 fn find(text: &str, known: &Secrets) -> Vec<Range<usize>> {

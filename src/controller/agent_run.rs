@@ -55,7 +55,7 @@ pub(super) use graves::Graves;
 pub(super) use job::template::render;
 pub(super) use plan::Why;
 pub(super) use plan::evidence::{Trace, never_made};
-pub(super) use plan::pods::{any_of_ours, detail, is_at_work, never_ran, works};
+pub(super) use plan::pods::{any_of_ours, detail, is_at_work, never_ran, report, works};
 pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
 pub(super) use status::verdict::failure;

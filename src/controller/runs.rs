@@ -243,6 +243,29 @@ impl<S: RunStatus> Standing<S> {
         let message = self.message.clone();
         self.tell(reason, message)
     }
+
+    /// The same, with a warning if the runner says something else about the end. What the cluster saw counts: that is what
+    /// everyone else sees, and nobody guesses who is right.
+    pub(super) fn contested(mut self, seen: Outcome, report: Option<Outcome>) -> Self {
+        let Some(report) = report.filter(|report| *report != seen) else {
+            return self;
+        };
+        let word = |outcome| match outcome {
+            Outcome::Succeeded => "well",
+            Outcome::Failed => "badly",
+        };
+        let note = format!(
+            "the runner reported that it ended {}, but the cluster saw it end {}, and that counts",
+            word(report),
+            word(seen)
+        );
+        let type_ = ConditionType::Warning;
+        self.observed.retain(|entry| entry.type_ != type_);
+        let (holds, reason) = (ConditionStatus::True, Lifecycle::OutcomeConflict);
+        self.observed
+            .push(Observation::new(type_, holds, reason, note.clone()));
+        self.tell(events::Reason::OutcomeConflict, note)
+    }
 }
 
 /// Everything that a run needs is there.

@@ -9,7 +9,6 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::event::Draft;
 use super::metrics::{Loss, Metrics};
 use super::occurrence::{Effect, Occurrence};
-use crate::api::sanitise::{NOTE_LIMIT, sanitise};
 
 /// Emits Events. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -64,7 +63,7 @@ fn draft(occurrence: Occurrence) -> Draft {
         regarding,
         related,
         reason,
-        note: sanitise(&note.text, &note.secrets, NOTE_LIMIT),
+        note: note.sanitised(),
         seen: whole_microseconds(Timestamp::now()),
     }
 }

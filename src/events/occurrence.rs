@@ -9,7 +9,7 @@ use kube::Resource;
 
 use super::reason::Reason;
 use crate::api::kind::Kind;
-use crate::api::sanitise::Secrets;
+use crate::api::sanitise::{NOTE_LIMIT, Secrets, sanitise};
 
 /// Longest name of an object. A refused object may carry a longer one, which nobody has checked yet.
 const NAME_LIMIT: usize = 253;
@@ -129,8 +129,8 @@ fn fit(name: &str) -> String {
 /// like.
 #[derive(Clone, Debug)]
 pub struct Note {
-    pub(super) text: String,
-    pub(super) secrets: Secrets,
+    text: String,
+    secrets: Secrets,
 }
 
 impl Note {
@@ -152,6 +152,11 @@ impl Note {
     /// The same, without these values.
     pub fn without(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
+    }
+
+    /// The words as they leave the process.
+    pub(crate) fn sanitised(&self) -> String {
+        sanitise(&self.text, &self.secrets, NOTE_LIMIT)
     }
 }
 

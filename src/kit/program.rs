@@ -277,7 +277,11 @@ fn prefix(identity: Identity) -> String {
 }
 
 fn greet(identity: Identity, notes: &Notes) {
-    let Identity { program, version } = identity;
+    let Identity {
+        program,
+        version,
+        clean: _,
+    } = identity;
     let settings = notes.report.changed().join(" ");
     tracing::info!(program, version, settings, "Starting");
     for warning in &notes.warnings {

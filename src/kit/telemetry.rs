@@ -9,6 +9,7 @@ mod otlp;
 mod panics;
 pub mod propagation;
 mod settings;
+mod text;
 
 use std::{error::Error, io, mem, time::Duration};
 
@@ -28,16 +29,36 @@ use tracing_subscriber::{
     util::{SubscriberInitExt, TryInitError},
 };
 
+pub use json::JsonLayer;
 pub use otlp::ExportError;
 pub use settings::{Endpoint, Headers, LogFilter, LogFormat, LogSettings, OtlpSettings, Sampling};
 
 /// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Identity {
     /// Name of the program.
     pub program: &'static str,
     /// Its version.
     pub version: &'static str,
+    /// How it keeps secrets out of its log.
+    pub clean: Clean,
+}
+
+/// Gives a text without what must not be in a log. Doing it twice changes nothing.
+pub type Clean = fn(&str) -> String;
+
+/// A text in a log line has at most this many bytes; what is longer is no log line but a dump.
+const MAX_TEXT_BYTES: usize = 8 * 1024;
+
+/// A text that was cleaned: what was whole until then may be cut.
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_TEXT_BYTES {
+        let whole = |end: &usize| text.is_char_boundary(*end);
+        let end = (0..=MAX_TEXT_BYTES).rev().find(whole);
+        text.truncate(end.unwrap_or_default());
+        text += " [cut]";
+    }
+    text
 }
 
 /// Why telemetry could not be set up.
@@ -73,8 +94,12 @@ impl Telemetry {
             .build();
         let LogSettings { filter, format } = log;
         let lines: Box<dyn Layer<_> + Send + Sync> = match format {
-            LogFormat::Json => Box::new(json::JsonLayer::new(io::stderr)),
-            LogFormat::Text => Box::new(fmt::layer().with_writer(io::stderr).with_ansi(false)),
+            LogFormat::Json => Box::new(JsonLayer::new(io::stderr, identity.clean)),
+            LogFormat::Text => Box::new(
+                fmt::layer()
+                    .with_writer(move || text::CleanLines::new(io::stderr(), identity.clean))
+                    .with_ansi(false),
+            ),
         };
         let spans = tracing_opentelemetry::layer()
             .with_tracer(tracers.tracer_with_scope(scope.clone()))

@@ -1,5 +1,6 @@
 //! Events as the API server takes, stores and shows them.
 
+mod absent;
 mod access;
 mod outage;
 mod volume;

@@ -3,7 +3,7 @@
 mod alone;
 mod command_line;
 mod existing;
-mod life;
+pub(crate) mod life;
 pub(crate) mod node;
 mod traces;
 

@@ -101,6 +101,9 @@ pub(crate) struct Up {
     /// Build this workspace's programs and bring them in as images localhost/<program>:lab (tier 2)
     #[arg(long)]
     pub(crate) images: bool,
+    /// Start the API server without an API, e.g. events.k8s.io/v1; may be given several times
+    #[arg(long = "without-api", value_name = "GROUP/VERSION")]
+    pub(crate) without: Vec<String>,
     /// Return when it is usable and leave it running
     #[arg(long)]
     pub(crate) detach: bool,

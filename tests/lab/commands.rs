@@ -81,6 +81,7 @@ async fn start(up: Up) -> Result<()> {
         tier: up.tier.into(),
         dns: up.dns,
         images: up.images,
+        without: up.without,
         command: up.command,
         until_stdin_closes: up.until_stdin_closes,
     };
@@ -91,6 +92,9 @@ async fn detach(up: &Up) -> Result<()> {
     let mut flags = Vec::new();
     flags.extend(up.dns.then_some("--dns"));
     flags.extend(up.images.then_some("--images"));
+    for api in &up.without {
+        flags.extend(["--without-api", api]);
+    }
     let record = lab::detach(&up.lab.name, up.tier.into(), &flags).await?;
     show(&Home::from_env()?, &record)
 }

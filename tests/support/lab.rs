@@ -178,7 +178,12 @@ impl Lab {
 
     /// Starts a lab that ends when the value is dropped or this process is gone, however it goes.
     pub async fn start(name: &LabName, tier: Tier) -> Result<Self> {
-        let held = Held::start(name, tier).await?;
+        Self::start_with(name, tier, &[]).await
+    }
+
+    /// The same, with further flags of `lab up`.
+    pub async fn start_with(name: &LabName, tier: Tier, flags: &[&str]) -> Result<Self> {
+        let held = Held::start(name, tier, flags).await?;
         let record = held.record().clone();
         Self::of_record(record, Some(held)).await
     }

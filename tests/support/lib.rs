@@ -9,6 +9,7 @@ pub mod fixtures;
 pub mod gateway;
 pub mod http;
 pub mod image;
+pub mod kstatus;
 pub mod kubectl;
 pub mod lab;
 pub mod left_out;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
 use agents::api::rung::Rung;
+use agents::api::sanitise;
 use agents::cluster::connect;
 use agents::events::{self, Emitter, Regarding, Reporter};
 use agents::kit::config::Notes;
@@ -32,6 +33,7 @@ use crate::service::{Admission, Room, Side, service};
 const IDENTITY: Identity = Identity {
     program: "agents-webhook",
     version: env!("CARGO_PKG_VERSION"),
+    clean: sanitise::for_log,
 };
 
 /// Runs the webhook until it is told to end.

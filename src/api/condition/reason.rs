@@ -75,6 +75,8 @@ closed_words! {
         PodNotEnding,
         /// Someone else put a time to live on the Job.
         JobTtlInjected,
+        /// Job and runner report different outcomes.
+        OutcomeConflict,
         /// The endpoint that carries out the run says that it failed, or does not know it any more.
         EndpointFailed,
         /// An address in the object may not be called.

@@ -549,3 +549,61 @@ fn the_end_is_when_the_witness_says_and_not_when_it_was_noticed() {
         assert_eq!(classify(&evidence).ended_at, expected, "{row}");
     }
 }
+
+#[test]
+fn a_runner_reports_in_the_last_words_of_its_container() {
+    let labels =
+        json!({"agents.proompteng.ai/run-uid": "u-1", "agents.proompteng.ai/step-attempt": "2"});
+    let pod = |name: &str, labels: &serde_json::Value, message: &str| -> Pod {
+        let ended = json!({"terminated": {"exitCode": 0, "message": message}});
+        let pod = json!({"metadata": {"labels": labels}, "status": {"phase": "Running", "containerStatuses": [
+            {"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": ended},
+        ]}});
+        serde_json::from_value(pod).unwrap()
+    };
+    let (good, bad) = (Some(Outcome::Succeeded), Some(Outcome::Failed));
+    for (row, message, expected) in [
+        ("well", r#"{"outcome": "succeeded"}"#, good),
+        ("badly", r#"{"outcome": "failed", "cost": 3}"#, bad),
+        (
+            "of this try",
+            r#"{"outcome": "failed", "runUid": "u-1", "attempt": 2}"#,
+            bad,
+        ),
+        (
+            "of another run",
+            r#"{"outcome": "failed", "runUid": "u-2"}"#,
+            None,
+        ),
+        (
+            "of another try",
+            r#"{"outcome": "succeeded", "attempt": 1}"#,
+            None,
+        ),
+        ("a word that nobody knows", r#"{"outcome": "great"}"#, None),
+        ("no report", "panic: runtime error", None),
+        ("nothing", "", None),
+    ] {
+        assert_eq!(
+            report_of(&pod("runner", &labels, message), "runner"),
+            expected,
+            "{row}"
+        );
+    }
+    let first = r#"{"outcome": "succeeded", "attempt": 1}"#;
+    assert_eq!(
+        report_of(&pod("runner", &json!({}), first), "runner"),
+        good,
+        "a run without steps has one try"
+    );
+    assert_eq!(
+        report_of(&pod("proxy", &labels, first), "runner"),
+        None,
+        "someone else"
+    );
+    assert_eq!(
+        report_of(&Pod::default(), "runner"),
+        None,
+        "no container yet"
+    );
+}

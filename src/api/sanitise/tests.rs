@@ -117,6 +117,26 @@ fn secrets_are_masked_and_the_rest_can_still_be_read() {
             "refused [redacted] here",
         ),
         (
+            "a password with signs that separate values elsewhere",
+            "DB_PASSWORD=hun,ter;2&x next, password=a,b, and user=b&password=a;c&id=7",
+            "DB_PASSWORD=[redacted] next, password=[redacted], and user=b&password=[redacted]&id=7",
+        ),
+        (
+            "a value as Rust prints it",
+            r#"EnvVar { name: "PGPASSWORD", value: Some("hunter2"), value_from: None }"#,
+            r#"EnvVar { name: "PGPASSWORD", value: Some("[redacted]"), value_from: None }"#,
+        ),
+        (
+            "an entry of an environment that was quoted twice",
+            r#"{\\\"name\\\":\\\"DB_PASSWORD\\\",\\\"value\\\":\\\"hunter2\\\"}"#,
+            r#"{\\\"name\\\":\\\"DB_PASSWORD\\\",\\\"value\\\":\\\"[redacted]\\\"}"#,
+        ),
+        (
+            "a header that is not known by name",
+            "Private-Token: abc\nx-vault-token: abc",
+            "Private-Token: [redacted] x-vault-token: [redacted]",
+        ),
+        (
             "two secrets that touch",
             "x password=a,token=b",
             "x password=[redacted],token=[redacted]",

@@ -203,6 +203,7 @@ fn end_of_job(seen: &Observed, run: &AgentRun, stage: Stage) -> Option<RunPlan> 
         outcome,
         at,
         detail: pods::detail(&seen.pods, job::CONTAINER),
+        report: pods::report(&seen.pods, job::CONTAINER),
     };
     Some(store(status::finished(run, turn, job, ending, seen.now)))
 }
@@ -251,6 +252,7 @@ fn mourn(seen: &Observed, run: &AgentRun, turn: Turn) -> RunPlan {
         finding: classify(&evidence),
         detail: pods::detail(&seen.pods, job::CONTAINER),
         deletion: evidence.deletion.clone(),
+        report: evidence.runner_report,
     };
     let is_at_work = pods::is_at_work(&evidence);
     if loss.finding.outcome.is_none() && is_at_work && !seen.namespace_terminating {

@@ -10,6 +10,7 @@
 //! tries many.
 
 mod actors;
+mod mutants;
 mod server;
 mod truth;
 mod world;
@@ -42,6 +43,7 @@ use crate::events::{self, Reporter};
 use crate::kit::config::Flags;
 use crate::kit::fence::Fence;
 use actors::Climate;
+use mutants::{Mutant, Rule};
 use server::{Fate, Server};
 use truth::Truth;
 use world::{NAMESPACE, News, RUN, Sort, World};
@@ -68,6 +70,8 @@ struct Sim {
     /// Calls of a hundred that go wrong.
     faults: u8,
     controller: Option<Controller>,
+    /// The rule that the controller breaks, where the simulation itself is tried.
+    broken: Option<Rule>,
 }
 
 /// A process of the controller: its copies, and what it has heard.
@@ -105,6 +109,7 @@ impl Sim {
             trouble,
             faults,
             controller: None,
+            broken: None,
         }
     }
 
@@ -331,13 +336,21 @@ async fn look(server: &Server) -> Option<Next> {
         let controller = Controller::start(server);
         server.sim().controller = Some(controller);
     }
-    let (runs, context) = {
+    let (runs, context, broken) = {
         let sim = server.sim();
         let controller = sim.controller.as_ref()?;
         (
             Arc::clone(&controller.runs),
             Arc::clone(&controller.context),
+            sim.broken,
         )
+    };
+    let key = Key::new(NAMESPACE, RUN);
+    let attempt = async {
+        match broken {
+            None => attempt(runs, context, key).await,
+            Some(rule) => attempt(Arc::new(Mutant { runs, rule }), context, key).await,
+        }
     };
     tokio::select! {
         biased;
@@ -345,14 +358,18 @@ async fn look(server: &Server) -> Option<Next> {
             server.sim().controller = None;
             None
         }
-        result = attempt(runs, context, Key::new(NAMESPACE, RUN)) => result.ok(),
+        result = attempt => result.ok(),
     }
 }
 
 /// Everything that happens for one seed; what was wrong about it.
-async fn play(seed: u64) -> (Vec<String>, Vec<String>) {
+async fn play(seed: u64, broken: Option<Rule>) -> (Vec<String>, Vec<String>) {
+    let sim = Sim {
+        broken,
+        ..Sim::new(seed)
+    };
     let server = Server {
-        sim: Arc::new(Mutex::new(Sim::new(seed))),
+        sim: Arc::new(Mutex::new(sim)),
         death: Arc::new(Notify::new()),
     };
     for _ in 0..LOOKS {
@@ -427,7 +444,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn work(worker: u64, workers: u64, schedules: u64) {
     let runtime = runtime();
     for seed in (worker..schedules).step_by(usize::try_from(workers).unwrap()) {
-        let (wrongs, trace) = runtime.block_on(play(seed));
+        let (wrongs, trace) = runtime.block_on(play(seed, None));
         assert!(
             wrongs.is_empty(),
             "seed {seed}: {wrongs:#?}\nreplay with SIMULATE_SEED={seed}; what happened:\n{}",
@@ -439,7 +456,7 @@ fn work(worker: u64, workers: u64, schedules: u64) {
 #[test]
 fn whatever_happens_when_no_outcome_is_lost_and_nothing_starts_twice() {
     if let Some(seed) = number("SIMULATE_SEED") {
-        let (wrongs, trace) = runtime().block_on(play(seed));
+        let (wrongs, trace) = runtime().block_on(play(seed, None));
         println!("{}", trace.join("\n"));
         assert_eq!(wrongs, Vec::<String>::new());
         return;
@@ -457,4 +474,19 @@ fn whatever_happens_when_no_outcome_is_lost_and_nothing_starts_twice() {
         }
     });
     println!("{schedules} schedules");
+}
+
+#[test]
+fn a_controller_that_breaks_a_rule_is_found_out() {
+    let runtime = runtime();
+    for (rule, complaint) in Rule::ALL {
+        let found = (0..SCHEDULES).find(|seed| {
+            let (wrongs, _) = runtime.block_on(play(*seed, Some(rule)));
+            wrongs.iter().any(|wrong| wrong.contains(complaint))
+        });
+        assert!(
+            found.is_some(),
+            "{rule:?} was not noticed in {SCHEDULES} schedules"
+        );
+    }
 }

@@ -14,6 +14,8 @@ pub(in crate::controller) struct Loss {
     pub(in crate::controller) deletion: Option<Deletion>,
     /// What its pod said about its end.
     pub(in crate::controller) detail: Option<String>,
+    /// How its runner says that it ended.
+    pub(in crate::controller) report: Option<Outcome>,
 }
 
 impl Loss {
@@ -23,6 +25,7 @@ impl Loss {
             finding,
             deletion: None,
             detail: None,
+            report: None,
         }
     }
 

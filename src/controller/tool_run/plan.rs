@@ -22,7 +22,7 @@ use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
 use crate::api::policy::{Policy, Surroundings, ToolFacts};
 use crate::controller::agent_run::{
-    Trace, Why, any_of_ours, detail, is_at_work, keep_for, never_ran, works,
+    Trace, Why, any_of_ours, detail, is_at_work, keep_for, never_ran, report, works,
 };
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::policy::{Verdict, judge};
@@ -118,6 +118,7 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
             outcome,
             at,
             detail: detail(&seen.pods, job::CONTAINER),
+            report: report(&seen.pods, job::CONTAINER),
         };
         return store(status::finished(run, job, ending, seen.now));
     }
@@ -166,6 +167,7 @@ fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
         finding: classify(&evidence),
         detail: detail(&seen.pods, job::CONTAINER),
         deletion: evidence.deletion.clone(),
+        report: evidence.runner_report,
     };
     if loss.finding.outcome.is_none() && is_at_work(&evidence) && !seen.namespace_terminating {
         return store(status::orphaned(run, &loss));
@@ -185,6 +187,7 @@ fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
         absence,
         last,
         pods: &seen.pods,
+        runner: job::CONTAINER,
         now: seen.now,
         is_owner_going: is_going(run),
         namespace_terminating: seen.namespace_terminating,

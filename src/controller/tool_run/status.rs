@@ -165,6 +165,8 @@ pub(super) struct Ending {
     pub(super) at: Timestamp,
     /// What its pod said about it.
     pub(super) detail: Option<String>,
+    /// How its runner says that it ended.
+    pub(super) report: Option<Outcome>,
 }
 
 /// The Job has ended.
@@ -173,6 +175,7 @@ pub(super) fn finished(run: &ToolRun, job: &Job, ending: Ending, now: Timestamp)
         outcome,
         at,
         detail,
+        report,
     } = ending;
     let (phase, event) = ends(outcome);
     let (reason, message) = match outcome {
@@ -185,6 +188,7 @@ pub(super) fn finished(run: &ToolRun, job: &Job, ending: Ending, now: Timestamp)
     });
     next.observe(ConditionType::Accepted, Lifecycle::Submitted)
         .say(event)
+        .contested(outcome, report)
 }
 
 /// The Job is being deleted or gone, and a pod of it still works: what it will say counts.
@@ -210,6 +214,7 @@ pub(super) fn missing(run: &ToolRun, loss: &Loss, now: Timestamp) -> RunStanding
             let (phase, event) = ends(outcome);
             let next = ended(run, phase, reason, message, at).say(event);
             next.say(events::Reason::OutcomeRecovered)
+                .contested(outcome, loss.report)
         }
         None => ended(run, Phase::Failed, reason, message, at),
     };

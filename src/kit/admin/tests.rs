@@ -14,6 +14,7 @@ const PATHS: Paths = Paths {
 const IDENTITY: Identity = Identity {
     program: "agents-test",
     version: "1.2.3",
+    clean: str::to_owned,
 };
 
 async fn ask(readiness: &Readiness, request: Request<Empty<Bytes>>) -> (u16, String, String) {

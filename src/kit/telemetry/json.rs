@@ -21,8 +21,7 @@ use tracing_subscriber::{
     registry::{LookupSpan, Scope},
 };
 
-/// A text in a log line has at most this many bytes; what is longer is no log line but a dump.
-const MAX_TEXT_BYTES: usize = 8 * 1024;
+use super::{Clean, MAX_TEXT_BYTES, cut};
 
 /// Names that every line uses itself.
 const OWN_NAMES: [&str; 6] = [
@@ -35,13 +34,16 @@ const OWN_NAMES: [&str; 6] = [
 ];
 
 /// A layer that writes a line per event.
-pub(super) struct JsonLayer<W> {
+#[derive(Debug)]
+pub struct JsonLayer<W> {
     writer: W,
+    clean: Clean,
 }
 
 impl<W> JsonLayer<W> {
-    pub(super) fn new(writer: W) -> Self {
-        Self { writer }
+    /// Writes there, each text cleaned.
+    pub fn new(writer: W, clean: Clean) -> Self {
+        Self { writer, clean }
     }
 }
 
@@ -51,7 +53,7 @@ where
     W: for<'a> MakeWriter<'a> + 'static,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = Fields::new(self.clean);
         attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
             span.extensions_mut().insert(fields);
@@ -67,7 +69,7 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = Fields::new(self.clean);
         let scope = context.event_scope(event).into_iter();
         for span in scope.flat_map(Scope::from_root) {
             if let Some(outer) = span.extensions().get::<Fields>() {
@@ -83,18 +85,32 @@ where
 }
 
 /// Names and values in the order in which they came; a name that comes again replaces.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Fields {
+    clean: Clean,
     message: Option<String>,
     values: Vec<(&'static str, Value)>,
 }
 
 impl Fields {
+    fn new(clean: Clean) -> Self {
+        Self {
+            clean,
+            message: None,
+            values: Vec::new(),
+        }
+    }
+
     fn set(&mut self, name: &'static str, value: Value) {
         match self.values.iter_mut().find(|(known, _)| *known == name) {
             Some((_, old)) => *old = value,
             None => self.values.push((name, value)),
         }
+    }
+
+    /// A text as it may be logged.
+    fn fit(&self, text: &str) -> String {
+        cut((self.clean)(text))
     }
 
     fn adopt(&mut self, outer: &Self) {
@@ -104,7 +120,11 @@ impl Fields {
     }
 
     fn text(&mut self, field: &Field, text: String) {
-        let text = cut(text);
+        // Most spans never meet an event, so cleaning waits for one; but half a secret would no longer look like one.
+        let text = match text.len() > MAX_TEXT_BYTES {
+            true => self.fit(&text),
+            false => text,
+        };
         match field.name() {
             "message" => self.message = Some(text),
             // Instructions to the tracing layer, no information.
@@ -151,16 +171,6 @@ impl Visit for Fields {
     }
 }
 
-fn cut(mut text: String) -> String {
-    if text.len() > MAX_TEXT_BYTES {
-        let whole = |end: &usize| text.is_char_boundary(*end);
-        let end = (0..=MAX_TEXT_BYTES).rev().find(whole);
-        text.truncate(end.unwrap_or_default());
-        text += " [cut]";
-    }
-    text
-}
-
 fn line(
     now: Timestamp,
     metadata: &Metadata<'_>,
@@ -172,8 +182,11 @@ fn line(
     map.serialize_entry("timestamp", &format_args!("{now:.6}"))?;
     map.serialize_entry("level", metadata.level().as_str())?;
     map.serialize_entry("target", metadata.target())?;
-    map.serialize_entry("message", fields.message.as_deref().unwrap_or_default())?;
+    let message = fields.message.as_deref().unwrap_or_default();
+    map.serialize_entry("message", &fields.fit(message))?;
     for (name, value) in &fields.values {
+        let cleaned = value.as_str().map(|text| Value::from(fields.fit(text)));
+        let value = cleaned.as_ref().unwrap_or(value);
         match OWN_NAMES.contains(name) {
             true => map.serialize_entry(&format_args!("field.{name}"), value)?,
             false => map.serialize_entry(name, value)?,

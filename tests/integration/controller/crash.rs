@@ -1,5 +1,8 @@
 //! The controller dies after each of its writes, before it hears that the write was made; another one goes on.
 
+mod calls;
+mod orchestrations;
+
 use agents::api::contract::label;
 use agents::api::kind::Kind;
 use anyhow::{Result, ensure};

@@ -12,7 +12,7 @@ use support::events;
 use super::scene::{DEADLINE, Scene};
 
 /// One object of each such kind, as it is when all is well.
-fn good() -> [(Kind, Value, &'static str); 11] {
+pub(super) fn good() -> [(Kind, Value, &'static str); 11] {
     [
         (
             Kind::AgentProvider,
@@ -64,7 +64,7 @@ fn good() -> [(Kind, Value, &'static str); 11] {
     ]
 }
 
-async fn secret(scene: &Scene, name: &str) -> Result<()> {
+pub(super) async fn secret(scene: &Scene, name: &str) -> Result<()> {
     let secret: Secret = serde_json::from_value(json!({"metadata": {"name": name}}))?;
     scene
         .here

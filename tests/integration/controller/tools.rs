@@ -13,16 +13,16 @@ use support::wait;
 
 use super::scene::{ALONE, DEADLINE, Scene, is_held};
 
-fn tool() -> Value {
+pub(super) fn tool() -> Value {
     json!({"image": "registry.example.com/lint:1", "command": ["/lint", "{{ parameters.path }}"]})
 }
 
-fn call() -> Value {
+pub(super) fn call() -> Value {
     json!({"toolRef": {"name": "lint"}, "parameters": {"path": "src"}})
 }
 
 /// Ends the pod of a call, as a node would.
-async fn end_pod(scene: &Scene, call: &str, phase: &str) -> Result<()> {
+pub(super) async fn end_pod(scene: &Scene, call: &str, phase: &str) -> Result<()> {
     let labels = format!("{}={call}", label::TOOL_RUN);
     let pods = scene.here.api::<Pod>();
     let found = wait::until_listed(&pods, &labels, DEADLINE, |pods: &[Pod]| !pods.is_empty());
@@ -38,7 +38,7 @@ async fn end_pod(scene: &Scene, call: &str, phase: &str) -> Result<()> {
     Ok(())
 }
 
-async fn until_phase(scene: &Scene, call: &str, phase: &str) -> Result<Value> {
+pub(super) async fn until_phase(scene: &Scene, call: &str, phase: &str) -> Result<Value> {
     let found = scene.until_any(Kind::ToolRun, call, |call| {
         call.data["status"]["phase"] == phase
     });
@@ -46,7 +46,7 @@ async fn until_phase(scene: &Scene, call: &str, phase: &str) -> Result<Value> {
 }
 
 /// Waits until nothing that was made for a call is held any more.
-async fn until_free(scene: &Scene, call: &str) -> Result<()> {
+pub(super) async fn until_free(scene: &Scene, call: &str) -> Result<()> {
     let labels = format!("{}={call}", label::TOOL_RUN);
     let free = |jobs: &[Job]| !jobs.iter().any(is_held);
     wait::until_listed(&scene.here.api::<Job>(), &labels, DEADLINE, free).await?;

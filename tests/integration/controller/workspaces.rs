@@ -11,7 +11,7 @@ use support::{events, wait};
 use super::scene::{DEADLINE, Scene};
 
 /// Makes a volume for the claim of a workspace, as a provisioner would; the cluster binds the two.
-async fn bind(scene: &Scene, name: &str) -> Result<String> {
+pub(super) async fn bind(scene: &Scene, name: &str) -> Result<String> {
     let volume = format!("{}-{name}", scene.here.name);
     let made: PersistentVolume = serde_json::from_value(json!({
         "metadata": {"name": volume},

@@ -3,6 +3,8 @@
 use agents::events::Severity;
 use agents::events::metrics::{Group, Limit, Loss};
 
+use support::{gateway::Gateway, lab};
+
 use super::*;
 
 #[tokio::test]
@@ -106,6 +108,34 @@ async fn a_storm_is_bounded_and_every_occurrence_is_accounted_for() -> Result<()
         emitted + metrics.aggregated(),
         "what was counted is stored"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn ten_thousand_objects_that_fail_at_once_cost_no_more_calls_than_allowed() -> Result<()> {
+    const OBJECTS: u64 = 10_000;
+    let namespace = support::namespace("events").await?;
+    let way = Gateway::open(lab::shared().await?.kubeconfig(), None).await?;
+    let client = support::cluster::client(way.kubeconfig()).await?;
+    let metrics = tell(&client, config(), async |emitter, metrics| {
+        for n in 0..OBJECTS {
+            let name = format!("run-{n}");
+            say(emitter, run(&namespace, &name), Reason::Failed, "It failed");
+            if n % 100 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(metrics.clone())
+    })
+    .await?;
+    let emitted = metrics.emitted(Severity::Warning, Group::Events);
+    let held_back = metrics.suppressed(Limit::Topic);
+    let dropped: u64 = Loss::ALL.iter().map(|cause| metrics.dropped(*cause)).sum();
+    println!("{emitted} stored, {held_back} held back, {dropped} dropped");
+    assert_eq!(emitted, u64::try_from(config().limits.per_topic)?);
+    assert_eq!(emitted + held_back + dropped, OBJECTS);
+    assert_eq!(u64::try_from(way.asides().len())?, emitted, "calls");
+    assert_eq!(u64::try_from(stored(&namespace).await?.len())?, emitted);
     Ok(())
 }
 

@@ -217,6 +217,35 @@ async fn a_variable_that_is_almost_a_setting_is_pointed_out_in_the_log() {
     );
 }
 
+/// The settings are told at the start, and then the port is not free, so that each program ends by itself.
+#[tokio::test]
+async fn no_program_logs_a_secret_in_either_format() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let (password, token) = ("hunterhunter", "ghp_0123456789abcdefABCDEF0123456789abcd");
+    let planted = format!("https://bob:{password}@git.example/x {token}");
+    for (name, flags) in PRODUCTS {
+        for format in ["json", "text"] {
+            let environment = [
+                ("AGENTS_ADMIN_LISTEN", &*address),
+                ("AGENTS_LOG_FORMAT", format),
+                ("OTEL_SERVICE_NAMESPACE", &*planted),
+            ];
+            let ended = Process::start(&product(name), flags, &environment)
+                .end()
+                .await;
+            let log = ended.log.join("\n");
+            let told = "OTEL_SERVICE_NAMESPACE=https://[redacted]@git.example/x [redacted]";
+            assert!(log.contains(told), "{name}, {format}: {log}");
+            for secret in [password, token] {
+                assert!(!log.contains(secret), "{name}, {format}: {log}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn readiness_follows_the_gates_of_the_program() {
     let mut process = Process::start(&kit_program(), &[], &[]);

@@ -21,7 +21,7 @@ use support::{
 use tokio::sync::Mutex;
 
 /// Labs of these tests start one after the other, so that the measured times are those of one lab.
-pub(super) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 const GONE: Duration = Duration::from_secs(30);
 

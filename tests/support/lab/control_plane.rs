@@ -30,6 +30,8 @@ pub struct Layout<'a> {
     pub etcd_port: u16,
     /// Port of the API server.
     pub api_port: u16,
+    /// APIs that it shall not have, as group and version.
+    pub without: &'a [String],
 }
 
 impl Layout<'_> {
@@ -149,7 +151,7 @@ pub(super) fn etcd(layout: &Layout<'_>) -> Result<Part> {
 }
 
 pub(super) fn api_server(layout: &Layout<'_>) -> Result<Part> {
-    Ok(layout
+    let server = layout
         .part("kube-apiserver")?
         .flag(
             "etcd-servers",
@@ -177,7 +179,12 @@ pub(super) fn api_server(layout: &Layout<'_>) -> Result<Part> {
         // A test run writes tens of thousands of objects, and nobody looks far back.
         .flag("audit-log-maxsize", 20)
         .flag("audit-log-maxbackup", 1)
-        .flag("profiling", false))
+        .flag("profiling", false);
+    let off = layout.without.iter().map(|api| format!("{api}=false"));
+    Ok(match layout.without {
+        [] => server,
+        _ => server.flag("runtime-config", off.collect::<Vec<_>>().join(",")),
+    })
 }
 
 pub(super) fn controller_manager(layout: &Layout<'_>) -> Result<Part> {

@@ -46,8 +46,9 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) async fn start(name: &LabName, tier: Tier) -> Result<Self> {
+    pub(super) async fn start(name: &LabName, tier: Tier, flags: &[&str]) -> Result<Self> {
         let mut child = up(name, tier)?
+            .args(flags)
             .arg("--until-stdin-closes")
             .stdin(Stdio::piped())
             .spawn()?;

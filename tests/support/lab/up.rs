@@ -28,6 +28,8 @@ pub struct Options {
     pub dns: bool,
     /// Whether this workspace's programs are brought in as images (tier 2).
     pub images: bool,
+    /// APIs that the API server shall not have, as group and version.
+    pub without: Vec<String>,
     /// A command to run once the lab is usable; none if empty. The lab stops if it fails and stays otherwise.
     pub command: Vec<String>,
     /// End when standard input, which must be a pipe, is closed: whoever holds the other end has gone.

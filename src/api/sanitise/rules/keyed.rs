@@ -8,7 +8,7 @@ use super::{ends_word, is_done, run_until, skip_blanks};
 const NAME_TAIL: usize = 48;
 
 /// Names that are never followed by anything harmless.
-const STRONG: [&str; 19] = [
+const STRONG: [&str; 20] = [
     "password",
     "passwd",
     "passphrase",
@@ -18,6 +18,7 @@ const STRONG: [&str; 19] = [
     "secretkey",
     "privatekey",
     "signingkey",
+    "secretkeybase",
     "encryptionkey",
     "accountkey",
     "sharedkey",
@@ -54,7 +55,8 @@ pub(super) fn values(text: &str, found: &mut Vec<Range<usize>>) {
         let Some(name) = name_before(bytes, at) else {
             continue;
         };
-        let is_data = separator == "=" || name.quoted || is_variable(&bytes[name.range.clone()]);
+        let written = &bytes[name.range.clone()];
+        let is_data = separator == "=" || name.quoted || is_variable(written) || is_header(written);
         if name_is_secret(bytes, name.range, is_data)
             && let Some(range) = value_at(text, skip_blanks(bytes, at + 1))
         {
@@ -121,10 +123,10 @@ fn name_is_secret(bytes: &[u8], range: Range<usize>, is_data: bool) -> bool {
     let name = folded(&bytes[range.clone()]);
     if name == "value" {
         // An entry of an environment: {"name": "DB_PASSWORD", "value": "..."}.
-        let gap = bytes[..range.start].iter().rev().take(8);
+        let gap = bytes[..range.start].iter().rev().take(16);
         let before = range.start - gap.take_while(|b| !b.is_ascii_alphanumeric()).count();
         return name_before(bytes, before).is_some_and(|name| {
-            is_variable(&bytes[name.range.clone()])
+            !bytes[name.range.clone()].iter().any(u8::is_ascii_lowercase)
                 && ends_like_secret(&folded(&bytes[name.range]), true)
         });
     }
@@ -148,16 +150,40 @@ fn is_variable(name: &[u8]) -> bool {
     name.contains(&b'_') && !name.iter().any(u8::is_ascii_lowercase)
 }
 
+/// Written as the name of a header.
+fn is_header(name: &[u8]) -> bool {
+    let is_custom = name.starts_with(b"x-");
+    name.contains(&b'-') && (is_custom || name.first().is_some_and(u8::is_ascii_uppercase))
+}
+
+/// What Rust prints before a value that might not have been there.
+const PRESENT: &str = "Some(";
+
 /// A quoted value with its blanks, or a word.
 fn value_at(text: &str, start: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
+    let is_optional = bytes[start..].starts_with(PRESENT.as_bytes());
+    let start = start + if is_optional { PRESENT.len() } else { 0 };
     let escapes = run_until(bytes, start, |b| b != b'\\');
     let range = match bytes.get(escapes) {
         Some(quote @ (b'"' | b'\'')) => escapes + 1..closing_quote(bytes, escapes + 1, *quote),
-        Some(_) => start..run_until(bytes, start, |b| ends_word(b) || b",;&".contains(&b)),
+        Some(_) => start..end_of_word(bytes, start),
         None => return None,
     };
     (!range.is_empty() && !is_done(&text[range.start..])).then_some(range)
+}
+
+/// Where a value without quotes ends: with its word, or at a sign behind which the word ends or the next value is named.
+/// Other such signs may be part of a password.
+fn end_of_word(bytes: &[u8], start: usize) -> usize {
+    let end = run_until(bytes, start, ends_word);
+    let mut signs = (start..end).filter(|at| b",;&".contains(&bytes[*at]));
+    let last = signs.find(|at| {
+        let next = run_until(&bytes[..end], at + 1, |b| !is_name(b));
+        let is_named = matches!(bytes[..end].get(next), Some(b'=' | b':'));
+        at + 1 == end || (next > at + 1 && is_named)
+    });
+    last.unwrap_or(end)
 }
 
 /// Where the quoted value ends. Inside text that was quoted itself every quote has a backslash, so there the first one

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use serde::Deserialize;
 
-use super::pods::witness;
+use super::pods::{report, witness};
 use super::{Observed, Sight};
 use crate::api::contract::annotation;
 use crate::api::custody::{
@@ -17,7 +17,7 @@ use crate::api::custody::{
 };
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::shared::JobRef;
-use crate::controller::agent_run::turn::job_ref;
+use crate::controller::agent_run::{job, turn::job_ref};
 
 /// Who deleted a Job, as the webhook writes it down.
 #[derive(Deserialize)]
@@ -34,6 +34,8 @@ pub(in crate::controller) struct Trace<'a> {
     /// As it was last seen, if anyone saw it.
     pub(in crate::controller) last: Option<&'a Arc<Job>>,
     pub(in crate::controller) pods: &'a [Arc<Pod>],
+    /// The container whose last words count.
+    pub(in crate::controller) runner: &'static str,
     pub(in crate::controller) now: Timestamp,
     /// Whether its run is being deleted.
     pub(in crate::controller) is_owner_going: bool,
@@ -48,6 +50,7 @@ impl Trace<'_> {
             absence,
             last,
             pods,
+            runner,
             now,
             is_owner_going,
             namespace_terminating,
@@ -78,7 +81,7 @@ impl Trace<'_> {
             },
             namespace_terminating,
             pods: pods.iter().filter_map(|pod| witness(pod)).collect(),
-            runner_report: None,
+            runner_report: report(pods, runner),
             actor,
         }
     }
@@ -91,6 +94,7 @@ pub(in crate::controller) fn never_made(now: Timestamp) -> Finding {
         absence: Absence::NotFound,
         last: None,
         pods: &[],
+        runner: job::CONTAINER,
         now,
         is_owner_going: false,
         namespace_terminating: false,
@@ -115,6 +119,7 @@ pub(super) fn of(seen: &Observed, run: &AgentRun) -> Evidence {
         absence,
         last,
         pods: &seen.pods,
+        runner: job::CONTAINER,
         now: seen.now,
         is_owner_going: run.meta().deletion_timestamp.is_some(),
         namespace_terminating: seen.namespace_terminating,

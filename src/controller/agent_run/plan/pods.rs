@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod}
 use kube::Resource;
 
 use crate::api::contract::finalizer;
-use crate::api::custody::{Evidence, PodEvidence, PodState, pod_state_of};
+use crate::api::custody::{Evidence, Outcome, PodEvidence, PodState, pod_state_of, report_of};
 use crate::controller::runs::look::is_held;
 
 /// Condition of a pod that something outside has ended.
@@ -65,6 +65,13 @@ fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
 
 fn ended(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
     status.state.as_ref()?.terminated.as_ref()
+}
+
+/// How the runner in these pods says that it ended; nothing if it says both.
+pub(in crate::controller) fn report(pods: &[Arc<Pod>], container: &str) -> Option<Outcome> {
+    let mut reports = pods.iter().filter_map(|pod| report_of(pod, container));
+    let first = reports.next()?;
+    reports.all(|next| next == first).then_some(first)
 }
 
 /// How the container of the last pod ended, for people: what ended the pod from outside counts more than what its

@@ -47,7 +47,9 @@ pub(in crate::controller::agent_run) fn missing(
     };
     let next = lost(conclude(run, turn, verdict), turn, loss, now);
     match loss.finding.outcome {
-        Some(_) => next.tell(events::Reason::OutcomeRecovered, message),
+        Some(outcome) => next
+            .tell(events::Reason::OutcomeRecovered, message)
+            .contested(outcome, loss.report),
         None => next,
     }
 }

@@ -34,6 +34,8 @@ pub(in crate::controller::agent_run) struct Ending {
     pub(in crate::controller::agent_run) at: Timestamp,
     /// What its pod said about it.
     pub(in crate::controller::agent_run) detail: Option<String>,
+    /// How its runner says that it ended.
+    pub(in crate::controller::agent_run) report: Option<Outcome>,
 }
 
 /// The Job of a turn has ended.
@@ -48,6 +50,7 @@ pub(in crate::controller::agent_run) fn finished(
         outcome,
         at,
         detail,
+        report,
     } = ending;
     let (reason, message) = match outcome {
         Outcome::Succeeded => (Lifecycle::Completed, "the Job completed".to_owned()),
@@ -59,7 +62,7 @@ pub(in crate::controller::agent_run) fn finished(
         reason: reason.into(),
         message,
     };
-    let mut next = conclude(run, turn, verdict);
+    let mut next = conclude(run, turn, verdict).contested(outcome, report);
     next.facts.push(Fact::OutcomeStored {
         seconds: now.duration_since(at).as_secs_f64().max(0.0),
     });

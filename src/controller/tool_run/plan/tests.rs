@@ -264,6 +264,73 @@ fn a_pod_that_never_ran_does_not_hold_up_the_end_of_its_job() {
 }
 
 #[test]
+fn the_runner_of_a_call_is_a_witness_of_its_own() {
+    let bound = json!({"status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}}});
+    let reported = |phase: &str, outcome: &str| {
+        let message = json!({ "outcome": outcome }).to_string();
+        let owner =
+            json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "r-tool", "uid": "j-1"}]);
+        pod(
+            &json!({"metadata": {"ownerReferences": owner}, "status": {"phase": phase, "containerStatuses": [
+                {"name": "tool-runner", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+                    "state": {"terminated": {"exitCode": 0, "message": message}}},
+            ]}}),
+        )
+    };
+    let gone = || Sight::Gone {
+        absence: Absence::NotFound,
+        last: None,
+    };
+    let lost = ["Succeeded", "OutcomeRecovered", "JobDeletedUnknown"];
+    let told = [
+        "Failed",
+        "OutcomeRecovered",
+        "OutcomeConflict",
+        "JobDeletedUnknown",
+    ];
+    for (row, pod, sight, expected, events) in [
+        (
+            "the last resort",
+            reported("Running", "succeeded"),
+            gone(),
+            "Succeeded Completed",
+            &lost[..],
+        ),
+        (
+            "the pod counts more",
+            reported("Failed", "succeeded"),
+            gone(),
+            "Failed JobFailed",
+            &told[..],
+        ),
+        (
+            "the Job counts more",
+            reported("Succeeded", "failed"),
+            job(&ended("Complete")),
+            "Succeeded Completed",
+            &["Succeeded", "OutcomeConflict"],
+        ),
+        (
+            "they agree",
+            reported("Succeeded", "succeeded"),
+            job(&ended("Complete")),
+            "Succeeded Completed",
+            &["Succeeded"],
+        ),
+    ] {
+        let mut here = seen(run(&bound), sight);
+        here.pods.push(pod);
+        let plan = plan(&here, &settings());
+        assert_eq!(words(&plan), expected, "{row}");
+        let [Step::Status(next)] = plan.steps.as_slice() else {
+            panic!("{row}: {plan:?}");
+        };
+        let notices = next.notices.iter().map(|notice| notice.reason.as_str());
+        assert_eq!(notices.collect::<Vec<_>>(), events, "{row}");
+    }
+}
+
+#[test]
 fn nothing_of_a_call_is_left_at_work_nor_held_when_it_has_ended() {
     let failed = json!({"status": {"phase": "Failed", "observedGeneration": 1}});
     let mut orphan = seen(run(&failed), Sight::Absent);

@@ -29,11 +29,16 @@ impl Write for Memory {
 
 /// The lines that are logged meanwhile, with the same layers as a program has.
 fn logged(work: impl FnOnce()) -> Vec<Value> {
+    logged_clean(str::to_owned, work)
+}
+
+/// The same in a program that cleans texts so.
+fn logged_clean(clean: Clean, work: impl FnOnce()) -> Vec<Value> {
     let memory = Memory::default();
     let writer = memory.clone();
     let tracer = SdkTracerProvider::builder().build().tracer("test");
     let subscriber = tracing_subscriber::registry()
-        .with(JsonLayer::new(move || writer.clone()))
+        .with(JsonLayer::new(move || writer.clone(), clean))
         .with(tracing_opentelemetry::layer().with_tracer(tracer));
     tracing::subscriber::with_default(subscriber, work);
     let bytes = memory.0.lock().expect("a lock").clone();
@@ -137,4 +142,45 @@ fn a_text_that_is_too_long_is_cut_at_a_whole_character() {
     let lines = logged(|| info!(long, "Dump"));
     let text = lines[0]["long"].as_str().expect("a text");
     assert_eq!(text, format!("{} [cut]", "ä".repeat(MAX_TEXT_BYTES / 2)));
+}
+
+#[test]
+fn every_text_is_cleaned_wherever_it_comes_from_and_nothing_else_is() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("the key was hunter2")]
+    struct Refused;
+    let clean = |text: &str| text.replace("hunter2", "***");
+    let lines = logged_clean(clean, || {
+        let span = info_span!("outer", of_span = "hunter2", late = tracing::field::Empty);
+        let _span = span.enter();
+        span.record("late", "hunter2");
+        let error = &Refused as &dyn Error;
+        info!(text = "a hunter2", debug = ?Some("hunter2"), shown = %"hunter2", error, count = 2, "It was hunter2");
+    });
+    let mut line = stable(lines[0].clone());
+    for id in ["trace_id", "span_id"] {
+        line.as_object_mut().expect("an object").remove(id);
+    }
+    let expected = json!({
+        "level": "INFO",
+        "target": "agents::kit::telemetry::json::tests",
+        "message": "It was ***",
+        "of_span": "***",
+        "late": "***",
+        "text": "a ***",
+        "debug": "Some(\"***\")",
+        "shown": "***",
+        "error": "the key was ***",
+        "count": 2,
+    });
+    assert_eq!(line, expected);
+}
+
+#[test]
+fn a_text_is_cleaned_before_it_is_cut() {
+    let clean = |text: &str| text.replace("hunter2", "***");
+    let long = format!("{}hunter2", "x".repeat(MAX_TEXT_BYTES - 3));
+    let lines = logged_clean(clean, || info!(long, "Dump"));
+    let text = lines[0]["long"].as_str().expect("a text");
+    assert_eq!(text, format!("{}***", "x".repeat(MAX_TEXT_BYTES - 3)));
 }

@@ -4,6 +4,7 @@ use std::{convert::Infallible, net::SocketAddr, process::ExitCode, sync::Arc};
 
 use agents::{
     ADMIN_PATHS,
+    api::sanitise,
     kit::{
         args::{Common, Defaults},
         config::{Flags, Invalid, Reader, Setting, Settings},
@@ -22,6 +23,7 @@ use tower::ServiceBuilder;
 const IDENTITY: Identity = Identity {
     program: "kit-program",
     version: "0.0.0",
+    clean: sanitise::for_log,
 };
 
 const BODY_LIMIT: usize = 64 * 1024;

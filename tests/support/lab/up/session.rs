@@ -79,7 +79,7 @@ impl Session {
         self.kubectl = programs.path("kubectl")?.clone();
         let clock = Report::start();
         match self.record.tier {
-            Tier::ControlPlane => self.start_control_plane(&programs).await?,
+            Tier::ControlPlane => self.start_control_plane(&programs, options).await?,
             Tier::Node => self.start_node(&programs, options).await?,
         }
         self.import(&images, &programs).await?;
@@ -122,7 +122,7 @@ impl Session {
         Ok(())
     }
 
-    async fn start_control_plane(&mut self, programs: &Programs) -> Result<()> {
+    async fn start_control_plane(&mut self, programs: &Programs, options: &Options) -> Result<()> {
         let folder = self.folder();
         let mut attempt = 1;
         loop {
@@ -132,6 +132,7 @@ impl Session {
                 programs,
                 etcd_port,
                 api_port,
+                without: &options.without,
             };
             match self.try_control_plane(&layout).await {
                 Err(error) if attempt < ATTEMPTS && took_port(&error) => {
@@ -163,6 +164,7 @@ impl Session {
             programs,
             etcd_port: node::ETCD_PORT,
             api_port: node::API_PORT,
+            without: &options.without,
         };
         // The process number keeps labs of the same name but of different state folders apart.
         let cgroup = format!("agents-lab-{}-{}", self.record.name, self.record.owner.pid);
