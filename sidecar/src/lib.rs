@@ -1,6 +1,8 @@
 //! The metrics sidecar: an admin endpoint and an orderly end.
 
 pub mod args;
+pub mod model;
+pub mod store;
 
 use agents::{
     ADMIN_PATHS,
