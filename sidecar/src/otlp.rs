@@ -1,0 +1,15 @@
+//! OTLP in: gRPC and HTTP, protobuf and JSON, whole or compressed, with an answer for every point that is refused.
+//!
+//! A request takes this way: `http` or `grpc` take its bytes, `inflate` unpacks them, `json` turns JSON into protobuf,
+//! `walk` reads them point by point into the store, and `answer` says what became of them.
+
+pub mod answer;
+mod attributes;
+mod json;
+mod points;
+pub mod walk;
+pub mod wire;
+mod write;
+
+pub use attributes::pairs;
+pub use json::to_protobuf;
