@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod model;
+pub mod names;
 pub mod store;
 
 use agents::{
