@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod model;
+pub mod otlp;
 pub mod names;
 pub mod store;
 

@@ -5,11 +5,18 @@
 
 pub mod answer;
 mod attributes;
+mod body;
+mod grpc;
+pub mod inflate;
 mod json;
+mod metrics;
 mod points;
+mod receive;
 pub mod walk;
 pub mod wire;
-mod write;
+pub mod write;
 
 pub use attributes::pairs;
 pub use json::to_protobuf;
+pub use metrics::Metrics;
+pub use receive::{Receiver, Receiving};

@@ -65,17 +65,6 @@ impl Denied {
         }
     }
 
-    /// As a label value.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Malformed(_) => "malformed",
-            Self::TooLarge(_) => "too_large",
-            Self::Packing(_) => "packing",
-            Self::Busy => "busy",
-            Self::Unimplemented(_) => "unimplemented",
-        }
-    }
-
     /// For people.
     pub fn message(&self) -> String {
         match self {

@@ -245,19 +245,16 @@ fn of_metric<'a>(
         };
         intake.stream(origin, scope, &metric)
     });
-    let stream = match stream {
+    let shelved = stream.and_then(|stream| stream.refusal().map_or(Ok(stream), Err));
+    let stream = match shelved {
         Ok(stream) => stream,
         Err(refusal) => {
             intake.tally.refuse(refusal, data.count()?, &shown);
             return Ok(());
         }
     };
-    let mut open = match intake.open(&stream) {
-        Ok(open) => open,
-        Err(refusal) => {
-            intake.tally.refuse(refusal, data.count()?, &shown);
-            return Ok(());
-        }
+    let Some(mut open) = intake.open(&stream) else {
+        return Ok(());
     };
     each(data.message, 1, |point| {
         match points::read(point, data.sort, scratch, |point| open.take(&point)) {

@@ -12,16 +12,6 @@ impl Writer {
         self.bytes
     }
 
-    /// How much was written.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Whether nothing was written.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
     /// A number of variable length.
     pub fn varint(&mut self, number: u32, value: u64) {
         self.tag(number, 0);

@@ -63,6 +63,11 @@ impl Stream {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// Why it can have no series, if it cannot.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.shelf.as_ref().err().copied()
+    }
 }
 
 /// What the lock of the store guards.
@@ -113,18 +118,22 @@ impl Index {
         now: u64,
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<(Arc<Origin>, Swept), Refusal> {
+        let mut swept = Swept::default();
         if let Some(origin) = self.origins.get(described) {
             let origin = Arc::clone(origin);
             origin.seen.store(now, Ordering::Relaxed);
-            let swept = self.hear(&origin.who, now);
-            return Ok((origin, swept));
+            swept += self.hear(&origin.who, now);
+            // If all is forgotten now, it is met anew.
+            if self.origins.contains_key(described) {
+                return Ok((origin, swept));
+            }
         }
         if self.origins.len() >= rules.limits.sources {
             return Err(Refusal::SeriesLimit);
         }
         let pairs = read()?;
         let who = identity(&pairs);
-        let mut swept = self.hear(&who, now);
+        swept += self.hear(&who, now);
         let identity = match self.identities.get(&who) {
             Some(number) => *number,
             None => {
@@ -133,7 +142,7 @@ impl Index {
                 number
             }
         };
-        swept += self.describe(identity, &who, pairs, rules, now);
+        self.describe(identity, &who, pairs, rules, now);
         let origin = Arc::new(Origin {
             identity,
             who,
@@ -173,7 +182,10 @@ impl Index {
         self.origins.clear();
         self.streams.clear();
         let shelves = std::mem::take(&mut self.shelves);
-        let swept = shelves.values().map(|shelf| lock(&shelf.state).sweep(|_| true, |_| true));
+        let swept = shelves.iter().map(|(name, shelf)| {
+            let swept = lock(&shelf.state).sweep(|_| true, |_| true);
+            counted(name, swept)
+        });
         swept.sum()
     }
 
@@ -185,7 +197,7 @@ impl Index {
         pairs: Vec<Pair>,
         rules: &Rules,
         now: u64,
-    ) -> Swept {
+    ) {
         let is_federated = self.census.is_federated();
         let pairs = pairs
             .into_iter()
@@ -193,7 +205,7 @@ impl Index {
             .collect();
         let mut labels = labels::described(pairs, rules.names, &rules.limits);
         if labels.is_empty() {
-            return Swept::default();
+            return;
         }
         if is_federated {
             labels.extend(target_labels(who));
@@ -208,7 +220,7 @@ impl Index {
             }))
         });
         let mut state = lock(&shelf.state);
-        let swept = state.sweep(|_| false, |slot| slot.stream == identity);
+        state.sweep(|_| false, |slot| slot.stream == identity);
         let labels = Labels::of(labels.iter().map(|pair| (&*pair.name, &*pair.value)));
         // Two targets that say the same of themselves are shown once.
         if state.find_named(&labels).is_none() {
@@ -220,7 +232,6 @@ impl Index {
             };
             state.put(series, identity, now);
         }
-        swept
     }
 
     /// The library that describes itself by these bytes.
@@ -386,10 +397,11 @@ impl Index {
                 let mut origins = self.origins.values();
                 is_info && origins.any(|it| it.identity == slot.stream && it.seen.load(Ordering::Relaxed) >= shown)
             };
-            swept += lock(&shelf.state).sweep(
+            let gone = lock(&shelf.state).sweep(
                 |slot| slot.seen < shown && !live(slot),
                 |slot| slot.seen < known && !live(slot),
             );
+            swept += counted(name, gone);
         }
         let is_used = |seen: &AtomicU64| seen.load(Ordering::Relaxed) >= known;
         // Who holds one is about to write; the lock of the index keeps anyone else from getting it.
@@ -402,6 +414,14 @@ impl Index {
             Arc::strong_count(shelf) > 1 || lock(&shelf.state).len() > 0
         });
         swept
+    }
+}
+
+/// What targets say of themselves counts as no series: it is ours, and there are few.
+fn counted(family: &str, swept: Swept) -> Swept {
+    match family == TARGET_INFO {
+        true => Swept::default(),
+        false => swept,
     }
 }
 

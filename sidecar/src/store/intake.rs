@@ -72,10 +72,10 @@ impl<'s> Intake<'s> {
         Ok(stream)
     }
 
-    /// Opens the family of a stream for its points.
-    pub fn open<'i>(&'i mut self, stream: &'i Stream) -> Result<Open<'i, 's>, Refusal> {
-        let shelf = stream.shelf.as_ref().map_err(|refusal| *refusal)?;
-        Ok(Open {
+    /// Opens the family of a stream for its points, if it has one.
+    pub fn open<'i>(&'i mut self, stream: &'i Stream) -> Option<Open<'i, 's>> {
+        let shelf = stream.shelf.as_ref().ok()?;
+        Some(Open {
             state: lock(&shelf.state),
             stream,
             intake: self,
@@ -104,7 +104,7 @@ impl Open<'_, '_> {
             Ok(Taken::Again) => self.intake.tally.note(Oddity::Again),
             Ok(Taken::AfterGap) => self.intake.tally.note(Oddity::Gap),
             Err(refusal) => {
-                self.intake.tally.refuse(refusal, 1, &self.stream.name);
+                self.intake.tally.refuse(refusal, 1, self.stream.name());
                 return;
             }
         }
@@ -113,7 +113,7 @@ impl Open<'_, '_> {
 
     /// Counts points that cannot be read.
     pub fn refuse(&mut self, refusal: Refusal) {
-        self.intake.tally.refuse(refusal, 1, &self.stream.name);
+        self.intake.tally.refuse(refusal, 1, self.stream.name());
     }
 
     #[inline]

@@ -2,86 +2,47 @@
 
 use std::fmt;
 
-/// Why a point is not taken. Each is a label value of the metric that counts them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Refusal {
-    /// The name has nothing that a metric name can hold.
-    Name,
-    /// The name, a label or their number is over a limit.
-    TooLong,
-    /// An attribute has a name that no label can have.
-    LabelName,
-    /// Text that is not UTF-8.
-    Text,
-    /// Another metric has the name with another type.
-    TypeConflict,
-    /// Another metric has the name and the labels.
-    Collision,
-    /// The name is one of ours.
-    Reserved,
-    /// The temporality is not said, or cannot be turned into a total.
-    Temporality,
-    /// There is no value, or one that the type cannot have.
-    Value,
-    /// Bounds and counts contradict each other.
-    Buckets,
-    /// The time is not said.
-    Time,
-    /// Older than what is known.
-    OutOfOrder,
-    /// Covers time that was covered already: two writers, or a writer that went back.
-    Overlap,
-    /// The metric has too many series.
-    MetricLimit,
-    /// There are too many series in all.
-    SeriesLimit,
-    /// The request brings more new series than one may.
-    RequestLimit,
+use agents::closed_labels;
+
+closed_labels! {
+    /// Why a point is not taken. Each is a label value of the metric that counts them.
+    pub enum Refusal {
+        /// The name has nothing that a metric name can hold.
+        Name = "name",
+        /// The name, a label or their number is over a limit.
+        TooLong = "too_long",
+        /// An attribute has a name that no label can have.
+        LabelName = "label_name",
+        /// Text that is not UTF-8.
+        Text = "text",
+        /// Another metric has the name with another type.
+        TypeConflict = "type_conflict",
+        /// Another metric has the name and the labels.
+        Collision = "collision",
+        /// The name is one of ours.
+        Reserved = "reserved",
+        /// The temporality is not said, or cannot be turned into a total.
+        Temporality = "temporality",
+        /// There is no value, or one that the type cannot have.
+        Value = "value",
+        /// Bounds and counts contradict each other.
+        Buckets = "buckets",
+        /// The time is not said.
+        Time = "time",
+        /// Older than what is known.
+        OutOfOrder = "out_of_order",
+        /// Covers time that was covered already: two writers, or a writer that went back.
+        Overlap = "overlap",
+        /// The metric has too many series.
+        MetricLimit = "metric_limit",
+        /// There are too many series in all.
+        SeriesLimit = "series_limit",
+        /// The request brings more new series than one may.
+        RequestLimit = "request_limit",
+    }
 }
 
 impl Refusal {
-    /// All of them, in the order of their names above.
-    pub const ALL: [Self; 16] = [
-        Self::Name,
-        Self::TooLong,
-        Self::LabelName,
-        Self::Text,
-        Self::TypeConflict,
-        Self::Collision,
-        Self::Reserved,
-        Self::Temporality,
-        Self::Value,
-        Self::Buckets,
-        Self::Time,
-        Self::OutOfOrder,
-        Self::Overlap,
-        Self::MetricLimit,
-        Self::SeriesLimit,
-        Self::RequestLimit,
-    ];
-
-    /// As a label value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::TooLong => "too_long",
-            Self::LabelName => "label_name",
-            Self::Text => "text",
-            Self::TypeConflict => "type_conflict",
-            Self::Collision => "collision",
-            Self::Reserved => "reserved",
-            Self::Temporality => "temporality",
-            Self::Value => "value",
-            Self::Buckets => "buckets",
-            Self::Time => "time",
-            Self::OutOfOrder => "out_of_order",
-            Self::Overlap => "overlap",
-            Self::MetricLimit => "metric_limit",
-            Self::SeriesLimit => "series_limit",
-            Self::RequestLimit => "request_limit",
-        }
-    }
-
     /// For whoever sent it.
     pub fn explain(self) -> &'static str {
         match self {
@@ -120,7 +81,7 @@ mod tests {
 
     #[test]
     fn every_reason_has_a_name_of_its_own() {
-        let names: BTreeSet<_> = Refusal::ALL.map(Refusal::as_str).into();
+        let names: BTreeSet<_> = Refusal::ALL.iter().map(|refusal| refusal.as_str()).collect();
         assert_eq!(names.len(), Refusal::ALL.len());
     }
 }

@@ -2,42 +2,23 @@
 
 use std::fmt::Write as _;
 
+use agents::closed_labels;
+
 use super::Refusal;
 
-/// What was taken, but is worth a look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Oddity {
-    /// Two attributes became one label.
-    JoinedLabels,
-    /// Two metrics of one name are described in different words.
-    Help,
-    /// Something before a point never came.
-    Gap,
-    /// A point came again.
-    Again,
-    /// A point was added to the series of all that are too many.
-    Overflow,
-}
-
-impl Oddity {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::JoinedLabels,
-        Self::Help,
-        Self::Gap,
-        Self::Again,
-        Self::Overflow,
-    ];
-
-    /// As a label value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::JoinedLabels => "joined_labels",
-            Self::Help => "help",
-            Self::Gap => "gap",
-            Self::Again => "again",
-            Self::Overflow => "overflow",
-        }
+closed_labels! {
+    /// What was taken, but is worth a look.
+    pub enum Oddity {
+        /// Two attributes became one label.
+        JoinedLabels = "joined_labels",
+        /// Two metrics of one name are described in different words.
+        Help = "help",
+        /// Something before a point never came.
+        Gap = "gap",
+        /// A point came again.
+        Again = "again",
+        /// A point was added to the series of all that are too many.
+        Overflow = "overflow",
     }
 }
 
