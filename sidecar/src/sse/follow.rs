@@ -16,6 +16,8 @@ use super::{
 /// Events of one second; a source that has more of them is read only so fast.
 const EVENTS: u64 = 1000;
 
+const SECOND: Duration = Duration::from_secs(1);
+
 /// Follows one source.
 pub(super) struct Follower {
     pub(super) target: Target,
@@ -130,12 +132,12 @@ impl Pace {
 
     /// How long to rest after so many more events, if there were too many.
     fn rest(&mut self, events: u64, now: Instant) -> Option<Duration> {
-        let next = self.since + Duration::from_secs(1);
-        if now >= next {
+        if now.duration_since(self.since) >= SECOND {
             *self = Self::new(now);
         }
         self.events += events;
-        (self.events > EVENTS).then(|| next.saturating_duration_since(now))
+        let passed = now.duration_since(self.since);
+        (self.events > EVENTS).then(|| SECOND.saturating_sub(passed))
     }
 }
 
@@ -154,6 +156,7 @@ mod tests {
             (1, 1000, None),
             (EVENTS, 1500, Some(500)),
             (5, 9000, None),
+            (EVENTS + 1, 20_000, Some(1000)),
         ] {
             let rest = pace.rest(events, after(now));
             assert_eq!(rest, expected.map(Duration::from_millis), "at {now} ms");

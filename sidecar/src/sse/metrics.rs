@@ -111,7 +111,7 @@ impl Page<'_> {
         self.counter(connections, |row| Some(row.connections))?;
         let ends = (
             "source_disconnects",
-            "Times that a stream came to its end or could not be opened, by cause; each is followed by a new try",
+            "Times that a stream came to its end or could not be opened, by cause; each but `stopped` is followed by a new try",
         );
         let words = || Cause::ALL.iter().map(|cause| cause.as_str());
         self.counters(ends, "cause", |row| words().zip(row.ends).collect())
