@@ -8,6 +8,28 @@ use agents::{
     },
 };
 
+use crate::sse;
+
+/// The variables that only this program reads.
+pub mod variable {
+    /// Streams of the queue of controllers.
+    pub const QUEUE_STREAMS: &str = "AGENTS_SIDECAR_QUEUE_STREAMS";
+    /// Streams of control planes.
+    pub const CONTROL_PLANE_STREAMS: &str = "AGENTS_SIDECAR_CONTROL_PLANE_STREAMS";
+    /// The token for those.
+    pub const CONTROL_PLANE_TOKEN_FILE: &str = "AGENTS_SIDECAR_CONTROL_PLANE_TOKEN_FILE";
+    /// Runs of one control plane that are counted.
+    pub const CONTROL_PLANE_RUNS: &str = "AGENTS_SIDECAR_CONTROL_PLANE_RUNS";
+    /// Further authorities that streams are trusted by.
+    pub const STREAM_CA_FILE: &str = "AGENTS_SIDECAR_STREAM_CA_FILE";
+    /// How long a stream may say nothing.
+    pub const STREAM_SILENCE: &str = "AGENTS_SIDECAR_STREAM_SILENCE";
+    /// How long what a stream told is shown after it is gone.
+    pub const STREAM_GRACE: &str = "AGENTS_SIDECAR_STREAM_GRACE";
+    /// Bytes of one event of a stream.
+    pub const STREAM_EVENT_BYTES: &str = "AGENTS_SIDECAR_STREAM_EVENT_BYTES";
+}
+
 /// Flags of the program.
 pub type Args = Flags<Config>;
 
@@ -16,10 +38,13 @@ pub type Args = Flags<Config>;
 pub struct Config {
     /// What all programs have.
     pub common: Common,
+    /// Streams that are followed.
+    pub streams: sse::Settings,
 }
 
 impl Settings for Config {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let streams = sse::Settings::read(reader);
         let common = Common::read(
             reader,
             Defaults {
@@ -27,6 +52,9 @@ impl Settings for Config {
                 linger: "0s",
             },
         );
-        Ok(Self { common: common? })
+        Ok(Self {
+            common: common?,
+            streams: streams?,
+        })
     }
 }

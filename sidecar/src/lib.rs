@@ -4,6 +4,8 @@ pub mod args;
 pub mod model;
 pub mod otlp;
 pub mod names;
+||||||| 7ec0219
+pub mod sse;
 pub mod store;
 
 use agents::{
@@ -26,7 +28,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
         return Ok(());
     };
-    let Config { common } = config; // a setting left out here does not compile
-    let program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let Config { common, streams } = config; // a setting left out here does not compile
+    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    sse::start(&mut program, &streams)?;
     program.run().await
 }

@@ -81,8 +81,13 @@ impl Process {
         (Ipv4Addr::LOCALHOST, address.port()).into()
     }
 
+    /// Its number in the system.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().expect("a process that runs")
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = self.child.id().expect("a process that runs");
+        let id = self.id();
         kill(Pid::from_raw(id.try_into().expect("a process id")), signal).expect("a signal sent");
     }
 

@@ -1,0 +1,3 @@
+//! The sidecar as a process.
+
+pub(crate) mod streams;
