@@ -2,11 +2,20 @@
 
 use agents::{
     api::contract::port,
+    events,
     kit::{
         args::{Common, Defaults},
         config::{Flags, Invalid, Reader, Settings},
     },
 };
+
+use crate::jobs;
+
+/// The variables that only this program reads.
+pub mod variable {
+    /// Whether Jobs are watched.
+    pub const JOBS: &str = "AGENTS_SIDECAR_JOBS";
+}
 
 /// Flags of the program.
 pub type Args = Flags<Config>;
@@ -16,10 +25,16 @@ pub type Args = Flags<Config>;
 pub struct Config {
     /// What all programs have.
     pub common: Common,
+    /// Where Jobs are watched.
+    pub jobs: jobs::Settings,
+    /// How Events are emitted.
+    pub events: events::Settings,
 }
 
 impl Settings for Config {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        let jobs = jobs::Settings::read(reader);
+        let events = events::Settings::read(reader);
         let common = Common::read(
             reader,
             Defaults {
@@ -27,6 +42,10 @@ impl Settings for Config {
                 linger: "0s",
             },
         );
-        Ok(Self { common: common? })
+        Ok(Self {
+            common: common?,
+            jobs: jobs?,
+            events: events?,
+        })
     }
 }

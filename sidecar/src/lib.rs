@@ -1,6 +1,7 @@
 //! The metrics sidecar: an admin endpoint and an orderly end.
 
 pub mod args;
+pub mod jobs;
 pub mod model;
 pub mod store;
 
@@ -24,7 +25,13 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
         return Ok(());
     };
-    let Config { common } = config; // a setting left out here does not compile
-    let program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let Config {
+        common,
+        jobs,
+        events,
+    } = config; // a setting left out here does not compile
+    let instance = common.otlp.instance.clone().unwrap_or_default();
+    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    jobs::attach(&mut program, jobs, events, &instance).await;
     program.run().await
 }
