@@ -1,10 +1,14 @@
-//! The metrics sidecar: an admin endpoint and an orderly end.
+//! The metrics sidecar: what controllers push and tell comes in, what Prometheus scrapes goes out, and every Job is looked
+//! after.
+//!
+//! [`otlp`] takes points and [`store`] keeps them under the names that [`names`] makes; [`sse`] follows streams; [`jobs`]
+//! watches Jobs. Each is started here, and none brings another down.
 
 pub mod args;
+pub mod jobs;
 pub mod model;
-pub mod otlp;
 pub mod names;
-||||||| 7ec0219
+pub mod otlp;
 pub mod sse;
 pub mod store;
 
@@ -28,8 +32,17 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
         return Ok(());
     };
-    let Config { common, streams } = config; // a setting left out here does not compile
+    let Config {
+        common,
+        otlp,
+        streams,
+        jobs,
+        events,
+    } = config; // a setting left out here does not compile
+    let instance = common.otlp.instance.clone().unwrap_or_default();
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let _store = otlp::start(&mut program, &otlp).await?;
     sse::start(&mut program, &streams)?;
+    jobs::attach(&mut program, jobs, events, &instance).await;
     program.run().await
 }

@@ -1,3 +1,4 @@
-//! The sidecar as a process.
+//! The sidecar as a process, beside controllers and the real API server.
 
+mod jobs;
 pub(crate) mod streams;
