@@ -1,6 +1,7 @@
 //! The metrics sidecar: an admin endpoint and an orderly end.
 
 pub mod args;
+pub mod expose;
 pub mod model;
 pub mod names;
 pub mod store;
