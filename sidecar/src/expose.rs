@@ -5,6 +5,7 @@
 mod accept;
 mod compress;
 mod metrics;
+pub mod names_page;
 mod own;
 mod page;
 mod plan;
