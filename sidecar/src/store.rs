@@ -22,7 +22,7 @@ use std::sync::{
 };
 
 pub use census::{Identity, Targets};
-pub use index::{Origin, Scope, Stream};
+pub use index::{Named, Origin, Scope, Stream};
 pub use intake::{Intake, Open};
 pub use limits::Limits;
 pub use point::{
@@ -100,6 +100,12 @@ impl Store {
     /// How many families there are.
     pub fn families(&self) -> usize {
         lock(&self.index).shelves().len()
+    }
+
+    /// What became of every metric that was sent.
+    pub fn names(&self) -> Vec<Named> {
+        let streams = lock(&self.index).streams();
+        streams.iter().map(|stream| stream.named()).collect()
     }
 
     /// How many targets were heard of lately.

@@ -245,7 +245,13 @@ fn of_metric<'a>(
         };
         intake.stream(origin, scope, &metric)
     });
-    let shelved = stream.and_then(|stream| stream.refusal().map_or(Ok(stream), Err));
+    let shelved = stream.and_then(|stream| match stream.refusal() {
+        Some(refusal) => {
+            stream.refused(refusal, data.count().unwrap_or_default());
+            Err(refusal)
+        }
+        None => Ok(stream),
+    });
     let stream = match shelved {
         Ok(stream) => stream,
         Err(refusal) => {

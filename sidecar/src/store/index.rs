@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::BuildHasher,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -55,13 +55,52 @@ pub struct Stream {
     pub(super) added: Vec<Pair>,
     /// Where its series are, or why it can have none.
     pub(super) shelf: Result<Arc<Shelf>, Refusal>,
+    refused: Mutex<Vec<(Refusal, u64)>>,
     seen: AtomicU64,
+}
+
+/// What became of a metric's name, and of its points.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// As it was sent.
+    pub original: String,
+    /// As it was sent.
+    pub unit: String,
+    /// What sort of points it has.
+    pub sort: Sort,
+    /// What it is called on the page, if it is there.
+    pub exposed: Option<String>,
+    /// How many series it has.
+    pub series: usize,
+    /// Points refused since it is known, by reason.
+    pub refused: Vec<(Refusal, u64)>,
 }
 
 impl Stream {
     /// As it was sent.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Remembers refused points, for whoever asks where they are.
+    pub fn refused(&self, refusal: Refusal, points: u64) {
+        let mut refused = lock(&self.refused);
+        match refused.iter_mut().find(|entry| entry.0 == refusal) {
+            Some(entry) => entry.1 += points,
+            None => refused.push((refusal, points)),
+        }
+    }
+
+    pub(super) fn named(&self) -> Named {
+        let shelf = self.shelf.as_ref().ok();
+        Named {
+            original: self.name.to_string(),
+            unit: self.unit.to_string(),
+            sort: self.sort,
+            exposed: shelf.map(|shelf| shelf.family().name.to_string()),
+            series: shelf.map_or(0, |shelf| lock(&shelf.state).len_of(self.id)),
+            refused: lock(&self.refused).clone(),
+        }
     }
 
     /// Why it can have no series, if it cannot.
@@ -99,6 +138,11 @@ impl Index {
 
     pub(super) fn shelves(&self) -> Vec<Arc<Shelf>> {
         self.shelves.values().map(Arc::clone).collect()
+    }
+
+    /// The streams, each counted without holding up the others.
+    pub(super) fn streams(&self) -> Vec<Arc<Stream>> {
+        self.streams.iter().map(Arc::clone).collect()
     }
 
     pub(super) fn targets(&self) -> usize {
@@ -311,6 +355,7 @@ impl Index {
             hint: metric.hint,
             added,
             shelf,
+            refused: Mutex::default(),
             seen: now.into(),
         });
         let hasher = &self.hasher;

@@ -103,16 +103,14 @@ impl Open<'_, '_> {
             Ok(Taken::Stored) => {}
             Ok(Taken::Again) => self.intake.tally.note(Oddity::Again),
             Ok(Taken::AfterGap) => self.intake.tally.note(Oddity::Gap),
-            Err(refusal) => {
-                self.intake.tally.refuse(refusal, 1, self.stream.name());
-                return;
-            }
+            Err(refusal) => return self.refuse(refusal),
         }
         self.intake.tally.taken += 1;
     }
 
-    /// Counts points that cannot be read.
+    /// Counts a point that is not taken.
     pub fn refuse(&mut self, refusal: Refusal) {
+        self.stream.refused(refusal, 1);
         self.intake.tally.refuse(refusal, 1, self.stream.name());
     }
 

@@ -121,6 +121,12 @@ impl State {
         self.slots.len() - self.free.len()
     }
 
+    /// How many of them a stream writes.
+    pub(super) fn len_of(&self, stream: u32) -> usize {
+        let slots = self.slots.iter().flatten();
+        slots.filter(|slot| slot.stream == stream).count()
+    }
+
     pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut Slot> {
         self.slots.get_mut(at as usize)?.as_mut()
     }
