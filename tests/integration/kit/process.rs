@@ -8,6 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
+use agents_sidecar::args::variable;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -35,12 +36,22 @@ pub(crate) struct Ended {
     pub(crate) log: Vec<String>,
 }
 
+/// Many sidecars run at once here, so each lets the system choose where OTLP comes in.
+fn any_port(program: &Path) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let listens = [variable::OTLP_GRPC_LISTEN, variable::OTLP_HTTP_LISTEN];
+    let listens = listens.map(|listen| (listen, "127.0.0.1:0"));
+    listens
+        .into_iter()
+        .filter(|_| program.ends_with("agents-sidecar"))
+}
+
 impl Process {
     /// Starts a program with nothing in its environment but what is given.
     pub(crate) fn start(program: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(program)
             .args(flags)
             .env_clear()
+            .envs(any_port(program))
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
