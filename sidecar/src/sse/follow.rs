@@ -35,6 +35,8 @@ struct Memory {
     last_id: String,
     /// Whether the last try went wrong and that has been said.
     is_down: bool,
+    /// Whether there ever was a stream.
+    has_been_up: bool,
 }
 
 impl Follower {
@@ -66,8 +68,8 @@ impl Follower {
         };
         let since = Instant::now();
         self.shown.at(since).opened(since);
-        memory.is_down = false;
-        tracing::info!(source = self.shown.name, target = %self.target, "Following a stream");
+        (memory.is_down, memory.has_been_up) = (false, true);
+        tracing::info!(source = self.shown.name, url = %self.target, "Following a stream");
         let cause = self.listen(stream, memory).await;
         (cause.into(), Some(since.elapsed()))
     }
@@ -109,11 +111,16 @@ impl Follower {
 
     /// Says once that it is gone; that it still is, only to those who look closely.
     fn say(&self, cause: Cause, memory: &mut Memory) {
-        let (source, cause) = (&self.shown.name, cause.as_str());
+        let (source, url) = (&self.shown.name, &self.target);
+        // A sidecar starts before what it stands beside.
+        let is_early = cause == Cause::Unreachable && !memory.has_been_up;
+        let cause = cause.as_str();
         if memory.is_down {
-            tracing::debug!(source, target = %self.target, cause, "Stream is still not followed");
+            tracing::debug!(source, %url, cause, "Stream is still not followed");
+        } else if is_early {
+            tracing::info!(source, %url, cause, "Stream is not there yet");
         } else {
-            tracing::warn!(source, target = %self.target, cause, "Stream is not followed");
+            tracing::warn!(source, %url, cause, "Stream is not followed");
         }
         memory.is_down = true;
     }

@@ -42,7 +42,18 @@ async fn the_queue_of_a_controller_is_on_the_page_and_goes_with_it() -> Result<(
     support::kinds!();
     let scene = Scene::with_agent(&NARROW).await?;
     let mut controller = scene.controller().await?;
-    let sidecar = beside(&mut controller).await;
+    let mut sidecar = beside(&mut controller).await;
+    let following = |line: &Value| line["message"] == "Following a stream";
+    let line = sidecar.process.line("the stream", following).await;
+    let url = format!(
+        "http://{}{}",
+        controller.address("queue").await,
+        queue::STREAM
+    );
+    assert_eq!(
+        (&line["source"], &line["url"]),
+        (&json!(SOURCE), &json!(url))
+    );
     controller.line("leading", leading).await;
     let empty =
         |page: &Page| of(page, SOURCE, "source_leader") == Some(1.0) && stands(page, 0.0, 0.0);
