@@ -6,7 +6,6 @@ mod tests;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
-use kube::Resource;
 
 use crate::api::contract::finalizer;
 use crate::api::custody::{Evidence, PodState, pod_state_of};
