@@ -13,6 +13,7 @@ mod needs;
 mod settings;
 mod shelf;
 mod sight;
+mod standing;
 mod view;
 mod watch;
 

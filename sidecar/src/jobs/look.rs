@@ -21,8 +21,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{sleep, timeout};
 
-use super::judge::{Found, Notice, Question, Run, Standing, Verdict, judge};
+use super::judge::{Found, Notice, Question, Run, Verdict, judge};
 use super::metrics::{Answer, Metrics};
+use super::standing::Standing;
 use super::view::View;
 
 /// Questions that may wait. A namespace that is deleted asks one for each of its Jobs.

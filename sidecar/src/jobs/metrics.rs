@@ -1,25 +1,26 @@
 //! What is counted about Jobs. All of it describes the cluster, not this process: every sidecar sees the same, so take the
 //! maximum of several, never their sum.
 
-use std::fmt;
+mod gauges;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use agents::api::custody::{Class, Outcome};
 use agents::closed_labels;
 use agents::kit::labels::start_at_zero;
-use jiff::Timestamp;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::board::Board;
 use super::judge::{Hazard, Stage};
-use super::view::{State, Transition};
+use super::view::Transition;
+use gauges::Gauges;
 
 closed_labels! {
     /// What is watched.
@@ -169,7 +170,7 @@ impl Metrics {
             "1 for how the watch of Jobs stands: off, waiting for the API server, unfit for want of a right or a kind, or on",
             mode.clone(),
         );
-        registry.register_collector(Box::new(Standing(Arc::clone(board))));
+        registry.register_collector(Box::new(Gauges(Arc::clone(board))));
         metrics.start_at_zero();
         metrics
     }
@@ -252,89 +253,9 @@ impl Metrics {
     }
 }
 
-/// What is read from the board when someone asks.
-#[derive(Debug)]
-struct Standing(Arc<Board>);
-
-impl Collector for Standing {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let figures = self.0.figures();
-        let now = Timestamp::now();
-        let age = |since: Timestamp| now.duration_since(since).as_secs_f64().max(0.0);
-        let mut known = encoder.encode_descriptor(
-            "job_known",
-            "Jobs that there are, by state",
-            None,
-            MetricType::Gauge,
-        )?;
-        for (&state, count) in State::ALL.iter().zip(figures.states) {
-            let labels = KnownLabels { state };
-            let series = known.encode_family(&labels)?;
-            ConstGauge::new(number(count)).encode(series)?;
-        }
-        let mut up = encoder.encode_descriptor(
-            "job_watch_up",
-            "Whether all watches of a resource have their list and none is broken",
-            None,
-            MetricType::Gauge,
-        )?;
-        for &resource in Resource::ALL {
-            let labels = ResourceLabels { resource };
-            let series = up.encode_family(&labels)?;
-            ConstGauge::new(i64::from(self.0.is_up(resource))).encode(series)?;
-        }
-        let mut gauge = |name, help, unit: Option<&Unit>, value: f64| {
-            let metric = encoder.encode_descriptor(name, help, unit, MetricType::Gauge)?;
-            ConstGauge::new(value).encode(metric)
-        };
-        let seconds = Some(&Unit::Seconds);
-        gauge(
-            "job_unrecorded",
-            "Jobs that have ended and whose outcome is not stored",
-            None,
-            number(figures.unrecorded),
-        )?;
-        gauge(
-            "job_oldest_unrecorded",
-            "Time since the first of those ended",
-            seconds,
-            figures.oldest.map_or(0.0, age),
-        )?;
-        gauge(
-            "job_orphaned_pods",
-            "Pods of ours that no Job looks after any more",
-            None,
-            number(self.0.orphans()),
-        )?;
-        // No number would be right where none has a time to live.
-        let Some(due) = figures.due else {
-            return Ok(());
-        };
-        gauge(
-            "job_ttl_headroom",
-            "Time until the first of those is removed by its time to live, negative if only our finalizer holds it; not there if none has one",
-            seconds,
-            due.duration_since(now).as_secs_f64(),
-        )
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "every format of Prometheus has doubles only"
-)]
-fn number(count: u64) -> f64 {
-    count as f64
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StepLabels {
     state: Step,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KnownLabels {
-    state: State,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -387,6 +308,3 @@ struct ResourceLabels {
 struct ModeLabels {
     mode: Mode,
 }
-
-#[cfg(test)]
-mod tests;

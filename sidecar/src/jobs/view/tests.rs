@@ -64,6 +64,12 @@ pub(in crate::jobs) fn marked() -> Value {
     json!({"metadata": {"annotations": {annotation::OUTCOME_RECORDED: at(13)}, "finalizers": []}})
 }
 
+pub(in crate::jobs) fn of_step(attempt: &str) -> Value {
+    json!({"metadata": {"labels": {
+        label::STEP_INDEX: "1", label::STEP_ITERATION: "1", label::STEP_ATTEMPT: attempt,
+    }}})
+}
+
 #[test]
 fn a_job_is_read_as_far_as_anybody_looks() {
     let read = view(&[
