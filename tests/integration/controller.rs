@@ -18,7 +18,7 @@ mod policy;
 mod queue_stream;
 mod refuses;
 mod runs;
-mod scene;
+pub(crate) mod scene;
 mod schedules;
 mod scoped;
 mod settings;

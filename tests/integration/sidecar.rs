@@ -1,0 +1,3 @@
+//! The sidecar as a process, beside controllers and the real API server.
+
+mod jobs;
