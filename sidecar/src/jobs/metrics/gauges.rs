@@ -68,16 +68,16 @@ impl Collector for Gauges {
             None,
             number(self.0.orphans()),
         )?;
-        // No number would be right where none has a time to live.
-        let Some(due) = figures.due else {
-            return Ok(());
-        };
-        gauge(
+        let headroom = encoder.encode_descriptor(
             "job_ttl_headroom",
-            "Time until the first of those is removed by its time to live, negative if only our finalizer holds it; not there if none has one",
+            "Time until the first of those is removed by its time to live, negative if only our finalizer holds it; no number if none has one",
             seconds,
-            due.duration_since(now).as_secs_f64(),
-        )
+            MetricType::Gauge,
+        )?;
+        match figures.due {
+            Some(due) => ConstGauge::new(due.duration_since(now).as_secs_f64()).encode(headroom),
+            None => Ok(()),
+        }
     }
 }
 
