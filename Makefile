@@ -99,6 +99,11 @@ bench-webhook: ## Measure the release build of the webhook over TLS; prints a ta
 	@cargo build --quiet --release --package agents-webhook
 	@cargo bench --quiet --package agents-bench --bench webhook
 
+.PHONY: bench-sidecar
+bench-sidecar: ## Measure the release build of the sidecar; prints tables and whether each bar is met
+	@cargo build --quiet --release --package agents-sidecar
+	@cargo bench --quiet --package agents-bench --bench sidecar
+
 .PHONY: bench-controller
 bench-controller: ## Measure the release build of the controllers on a lab; prints tables and whether each bar is met
 	@cargo build --quiet --release --package agents --bin agents

@@ -3,7 +3,6 @@
 pub mod admin;
 pub mod args;
 pub mod config;
-#[cfg(feature = "controller")]
 pub mod egress;
 pub mod exit;
 pub mod fence;

@@ -1,6 +1,18 @@
-//! The metrics sidecar: an admin endpoint and an orderly end.
+//! The metrics sidecar: what controllers push and tell comes in, what Prometheus scrapes goes out, and every Job is looked
+//! after.
+//!
+//! [`otlp`] takes points and [`store`] keeps them under the names that [`names`] makes; [`expose`] writes the page; [`sse`]
+//! follows streams; [`jobs`] watches Jobs. Each is started here, and none brings another down.
 
 pub mod args;
+pub mod expose;
+pub mod jobs;
+pub mod model;
+pub mod names;
+pub mod otlp;
+mod pages;
+pub mod sse;
+pub mod store;
 
 use agents::{
     ADMIN_PATHS,
@@ -24,7 +36,18 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let Some((config, notes)) = args.load()? else {
         return Ok(());
     };
-    let Config { common } = config; // a setting left out here does not compile
-    let program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let Config {
+        common,
+        otlp,
+        streams,
+        jobs,
+        events,
+    } = config; // a setting left out here does not compile
+    let instance = common.otlp.instance.clone().unwrap_or_default();
+    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let store = otlp::start(&mut program, &otlp).await?;
+    pages::show(&mut program, store, otlp.rules.names.strategy);
+    sse::start(&mut program, &streams)?;
+    jobs::attach(&mut program, jobs, events, &instance).await;
     program.run().await
 }

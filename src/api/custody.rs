@@ -11,7 +11,9 @@ mod tests;
 pub use evidence::{
     Absence, CreateCall, Deletion, Evidence, LastStatus, Outcome, OwnerState, PodEvidence, PodState,
 };
-pub use read::{deletion_of, last_status_of, pod_state_of, report_of};
+pub use read::{
+    actor_of, deletion_of, ended, last_status_of, never_ran, pod_state_of, report_of, witness,
+};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -107,6 +109,16 @@ pub struct Finding {
     pub ended_at: Option<Timestamp>,
     /// Who deleted it, if admission or the audit log saw it.
     pub actor: Option<String>,
+}
+
+impl Finding {
+    /// Why it is missing, for people.
+    pub fn why(&self) -> String {
+        let Self { class, actor, .. } = self;
+        let by = actor.as_ref().map(|actor| format!(" by {actor}"));
+        let meaning = class.meaning().trim_end_matches('.');
+        format!("{meaning} ({class}{})", by.unwrap_or_default())
+    }
 }
 
 /// Says why a Job is missing and how it ended, from the evidence. The first test that holds decides.

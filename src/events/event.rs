@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
 
 use super::occurrence::Regarding;
-use super::reason::Reason;
+use super::reason::{Action, Reason};
 
 /// The API server refuses longer names.
 const NAME_LIMIT: usize = 253;
@@ -82,8 +82,8 @@ pub(super) struct Tally {
 }
 
 impl Draft {
-    /// The same for the same thing, whoever says it and how often, within an hour.
-    pub(super) fn name(&self, controller: &str) -> String {
+    /// The same for the same thing, whichever program says it and how often, within an hour.
+    pub(super) fn name(&self) -> String {
         let mut hash = Sha1::new();
         let window = self.seen.as_second().div_euclid(NAME_WINDOW_SECONDS);
         let mut add = |part: &str| {
@@ -102,7 +102,6 @@ impl Draft {
             add(&generation);
         }
         add(self.reason.as_str());
-        add(controller);
         add(&window.to_string());
         let hash: String = hash
             .finalize()
@@ -113,9 +112,15 @@ impl Draft {
         format!("{prefix}.{}", &hash[..HASH_LENGTH])
     }
 
-    fn metadata(&self, reporter: &Reporter) -> ObjectMeta {
+    /// Whether it tells of something that happens once: one Job goes missing once, however many notice it.
+    pub(super) fn is_single(&self) -> bool {
+        let has_uid = |object: &Regarding| object.uid.is_some();
+        self.reason.action() == Action::KeepOutcome && self.related.as_ref().is_some_and(has_uid)
+    }
+
+    fn metadata(&self) -> ObjectMeta {
         ObjectMeta {
-            name: Some(self.name(reporter.controller)),
+            name: Some(self.name()),
             namespace: Some(self.regarding.event_namespace().to_owned()),
             ..ObjectMeta::default()
         }
@@ -168,7 +173,7 @@ impl Form for ModernEvent {
         Self {
             action: Some(draft.reason.action().as_str().to_owned()),
             event_time: Some(MicroTime(draft.seen)),
-            metadata: draft.metadata(reporter),
+            metadata: draft.metadata(),
             note: Some(draft.note.clone()),
             reason: Some(draft.reason.as_str().to_owned()),
             regarding: Some(draft.regarding.reference()),
@@ -210,7 +215,7 @@ impl Form for CoreEvent {
             involved_object: draft.regarding.reference(),
             last_timestamp: Some(Time(tally.last_seen)),
             message: Some(draft.note.clone()),
-            metadata: draft.metadata(reporter),
+            metadata: draft.metadata(),
             reason: Some(draft.reason.as_str().to_owned()),
             related: draft.related.as_ref().map(Regarding::reference),
             reporting_component: Some(reporter.controller.to_owned()),

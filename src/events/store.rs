@@ -168,10 +168,12 @@ impl<E: Form> Events<'_, E> {
             return Ok((true, created?));
         }
         let Store { reporter, .. } = self.store;
-        let there = self.read(&write.draft.name(reporter.controller)).await?;
+        let there = self.read(&write.draft.name()).await?;
         let stored = Stored::of(&there);
         let missing = match there.is(&write.draft, reporter) {
             true => write.adding.saturating_sub(stored.count),
+            // Someone else has told it, and it does not happen twice.
+            false if write.draft.is_single() => return Ok((false, stored)),
             false => write.adding,
         };
         match missing {

@@ -17,12 +17,13 @@ use std::{
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, ready};
-use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use prometheus_client::registry::Registry;
 use tower::Service;
 
 use super::{
-    http::{Limits, TextBody, text},
+    http::{BoxError, Limits, TextBody, text},
     readiness::{GateState, Readiness},
     telemetry::Identity,
 };
@@ -42,6 +43,18 @@ pub struct Paths {
     pub profile: &'static str,
 }
 
+/// The body of any page: text that is there, or one that is made while it is sent.
+pub type PageBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Pages of a program's own, asked for before all others.
+pub trait Pages: Send + Sync {
+    /// The answer to a request, if it is for one of them.
+    fn answer(&self, head: &Parts) -> Option<BoxFuture<'static, Response<PageBody>>>;
+}
+
+/// Makes the pages of a program, given what it measures.
+pub type MakePages = Box<dyn FnOnce(Arc<Registry>) -> Arc<dyn Pages> + Send>;
+
 /// What a client of the admin endpoint may take: few connections, but a profile takes its time.
 pub fn limits() -> Limits {
     Limits {
@@ -60,12 +73,13 @@ pub fn registry(identity: Identity) -> Registry {
 }
 
 /// The service behind the admin port.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Admin {
     paths: Paths,
     readiness: Readiness,
     registry: Arc<Registry>,
     profiler: Profiler,
+    pages: Option<Arc<dyn Pages>>,
 }
 
 impl Admin {
@@ -75,11 +89,14 @@ impl Admin {
         readiness: Readiness,
         registry: Registry,
         profiling: Profiling,
+        pages: Option<MakePages>,
     ) -> Self {
+        let registry = Arc::new(registry);
         Self {
             paths,
             readiness,
-            registry: Arc::new(registry),
+            pages: pages.map(|make| make(Arc::clone(&registry))),
+            registry,
             profiler: Profiler::new(profiling),
         }
     }
@@ -104,9 +121,9 @@ impl Admin {
 }
 
 impl<B> Service<Request<B>> for Admin {
-    type Response = Response<TextBody>;
+    type Response = Response<PageBody>;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<TextBody>, Infallible>>;
+    type Future = BoxFuture<'static, Result<Response<PageBody>, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -119,10 +136,15 @@ impl<B> Service<Request<B>> for Admin {
             metrics,
             profile,
         } = self.paths;
-        let (path, query) = (request.uri().path(), request.uri().query());
+        let (head, _) = request.into_parts();
+        let reads = [Method::GET, Method::HEAD].contains(&head.method);
+        let own = self.pages.as_ref().filter(|_| reads);
+        if let Some(answer) = own.and_then(|pages| pages.answer(&head)) {
+            return answer.map(Ok).boxed();
+        }
+        let (path, query) = (head.uri.path(), head.uri.query());
         let query = query.unwrap_or_default();
         let known = [livez, readyz, profile].contains(&path) || metrics == Some(path);
-        let reads = [Method::GET, Method::HEAD].contains(request.method());
         let response = if !known {
             text(StatusCode::NOT_FOUND, "no such path\n")
         } else if !reads {
@@ -134,12 +156,18 @@ impl<B> Service<Request<B>> for Admin {
             let (status, page) = ready_page(&self.readiness.gates(), verbose);
             text(status, page)
         } else if metrics == Some(path) {
-            self.metrics(request.headers())
+            self.metrics(&head.headers)
         } else {
-            return self.profiler.answer(query).map(Ok).boxed();
+            let profile = self.profiler.answer(query);
+            return profile.map(|page| Ok(whole(page))).boxed();
         };
-        ready(Ok(response)).boxed()
+        ready(Ok(whole(response))).boxed()
     }
+}
+
+/// A page that is there as a whole.
+pub fn whole(page: Response<TextBody>) -> Response<PageBody> {
+    page.map(|body| body.map_err(|never| match never {}).boxed_unsync())
 }
 
 /// The answer about readiness. Brief, it names what is closed; verbose, it lists all gates with their reasons.

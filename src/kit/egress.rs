@@ -38,6 +38,7 @@ pub use settings::Settings;
 pub use target::Target;
 
 use address::Rules;
+use settings::CA_FILE;
 
 /// Finds the addresses of a host. Tests bring their own.
 pub trait Resolve: Send + Sync + 'static {
@@ -140,8 +141,13 @@ pub enum Failure {
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// The file with further authorities is of no use.
-    #[error("AGENTS_EGRESS_CA_FILE {0}")]
-    Authorities(String),
+    #[error("{variable} {why}")]
+    Authorities {
+        /// The setting that names the file.
+        variable: &'static str,
+        /// The file, and what is wrong with it.
+        why: String,
+    },
     /// TLS cannot be used.
     #[error("TLS cannot be used")]
     Tls(#[from] rustls::Error),
@@ -196,7 +202,7 @@ impl Guard {
             deadline,
             api_server,
             resolver: Box::new(resolver),
-            tls: Arc::new(trusting(authorities.as_deref())?),
+            tls: Arc::new(trusting(CA_FILE, authorities.as_deref())?),
             refused,
         };
         Ok(Self {
@@ -229,13 +235,20 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// TLS that trusts the authorities of the system, and those in a file.
-fn trusting(file: Option<&Path>) -> Result<ClientConfig, Unfit> {
+/// TLS that trusts the authorities of the system, and those in the file that a setting names.
+///
+/// # Errors
+///
+/// When the file holds none, or cannot be read.
+pub fn trusting(variable: &'static str, file: Option<&Path>) -> Result<ClientConfig, Unfit> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);
     if let Some(file) = file {
-        let wrong = |why: String| Unfit::Authorities(format!("{}: {why}", file.display()));
+        let wrong = |why: String| Unfit::Authorities {
+            variable,
+            why: format!("{}: {why}", file.display()),
+        };
         let pem = fs::read(file).map_err(|error| wrong(error.to_string()))?;
         let mut count = 0;
         for certificate in CertificateDer::pem_slice_iter(&pem) {

@@ -20,7 +20,7 @@ use prometheus_client::registry::Registry;
 use tokio::{net::TcpListener, runtime};
 
 use super::{
-    admin::{self, Admin, Paths, Profiling},
+    admin::{self, Admin, MakePages, Paths, Profiling},
     args::{AdminSettings, Common},
     config::{ConfigError, Notes},
     exit::Exit,
@@ -138,6 +138,7 @@ pub struct Program {
     ender: Ender,
     admin: TcpListener,
     profiling: Profiling,
+    pages: Option<MakePages>,
     grace: Grace,
     running: Gate,
 }
@@ -177,6 +178,7 @@ impl Program {
             ender,
             admin: listen_on("admin", listen).await?,
             profiling,
+            pages: None,
             grace,
         })
     }
@@ -197,6 +199,11 @@ impl Program {
         self.ender.clone()
     }
 
+    /// Shows pages of its own on the admin port.
+    pub fn show(&mut self, pages: MakePages) {
+        self.pages = Some(pages);
+    }
+
     /// Answers on the admin port and runs all tasks until the end.
     pub async fn run(self) -> Result<(), Error> {
         let Self {
@@ -211,6 +218,7 @@ impl Program {
             ender: _,
             admin,
             profiling,
+            pages,
             grace,
             running,
         } = self;
@@ -221,7 +229,7 @@ impl Program {
             metrics: http.of("admin"),
         };
         running.open();
-        let service = Admin::new(paths, readiness, registry, profiling);
+        let service = Admin::new(paths, readiness, registry, profiling, pages);
         tasks.support("admin", |shutdown| async move {
             server.serve(service, shutdown).await;
             Ok(())

@@ -19,7 +19,7 @@ mod queue_stream;
 mod refuses;
 mod report;
 mod runs;
-mod scene;
+pub(crate) mod scene;
 mod schedules;
 mod scoped;
 mod settings;

@@ -56,7 +56,7 @@ async fn tell<T>(
 
 /// Tells a story of several programs, once more if it failed over the end of an hour: the name of an Event says in which
 /// hour it began, so a program that starts in the next one rightly begins another.
-async fn within_the_hour(story: impl AsyncFn() -> Result<()>) -> Result<()> {
+pub(crate) async fn within_the_hour(story: impl AsyncFn() -> Result<()>) -> Result<()> {
     let hour = || {
         SystemTime::UNIX_EPOCH
             .elapsed()

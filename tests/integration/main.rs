@@ -13,5 +13,6 @@ mod lab;
 mod layers;
 mod packages;
 mod registration;
+mod sidecar;
 mod way;
 mod webhook;

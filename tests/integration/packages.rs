@@ -12,19 +12,22 @@ use support::{cargo, fixtures::repository};
 
 /// Packages that the project promises to build on, and which of ours use each directly.
 const BUILT_ON: &[(&str, &[&str])] = &[
-    ("hyper", &["agents", "agents-webhook"]),
+    ("hyper", &["agents", "agents-sidecar", "agents-webhook"]),
     ("tower", &["agents", "agents-webhook"]),
     ("tower-http", &["agents"]),
-    ("rustls", &["agents"]),
+    ("rustls", &["agents", "agents-sidecar"]),
     ("json-patch", &["agents", "agents-webhook", "agents-tests"]),
-    ("prometheus-client", &["agents", "agents-webhook"]),
+    (
+        "prometheus-client",
+        &["agents", "agents-sidecar", "agents-webhook"],
+    ),
     ("opentelemetry", &["agents"]),
     ("opentelemetry-otlp", &["agents"]),
-    ("tracing", &["agents", "agents-webhook"]),
+    ("tracing", &["agents", "agents-sidecar", "agents-webhook"]),
     ("kube", &["agents", "agents-webhook"]),
     ("k8s-openapi", &["agents"]),
-    ("serde", &["agents"]),
-    ("tokio", &["agents"]),
+    ("serde", &["agents", "agents-sidecar"]),
+    ("tokio", &["agents", "agents-sidecar"]),
 ];
 
 /// Other TLS and crypto stacks; `openssl-probe` is none, it only knows where systems keep their authorities.

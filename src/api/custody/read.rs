@@ -1,21 +1,25 @@
 //! Reads evidence from Jobs and pods as the API server shows them.
 
-use k8s_openapi::api::batch::v1::Job;
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use super::evidence::{Deletion, LastStatus, Outcome, PodState};
-use crate::api::contract::label;
+use super::evidence::{Deletion, LastStatus, Outcome, PodEvidence, PodState};
+use crate::api::contract::{annotation, label};
 
-/// How a Job stands. The condition decides, not the counters: a Job that failed by deadline may count no failed pod,
-/// and a failed Job has no `completionTime`.
+/// How a Job stands.
 pub fn last_status_of(job: &Job) -> LastStatus {
-    let conditions = job
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_deref())
-        .unwrap_or_default();
+    let status = job.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_deref());
+    ended(conditions.unwrap_or_default())
+}
+
+/// How a Job with these conditions stands. They decide, not the counters: a Job that failed by deadline may count no
+/// failed pod, and a failed Job has no `completionTime`.
+pub fn ended(conditions: &[JobCondition]) -> LastStatus {
     let ended = conditions.iter().find_map(|condition| {
         let outcome = match condition.type_.as_str() {
             "Complete" => Outcome::Succeeded,
@@ -84,4 +88,45 @@ pub fn report_of(pod: &Pod, container: &str) -> Option<Outcome> {
         ReportedOutcome::Succeeded => Outcome::Succeeded,
         ReportedOutcome::Failed => Outcome::Failed,
     })
+}
+
+/// What a pod can tell. One that was deleted before it had a node never ran, and never will.
+pub fn witness(pod: &Pod) -> Option<PodEvidence> {
+    if never_ran(pod) {
+        return None;
+    }
+    let owners = pod.metadata.owner_references.as_ref();
+    let state = pod_state_of(pod);
+    let status = pod.status.as_ref();
+    let containers = status.and_then(|status| status.container_statuses.as_ref());
+    let ends = containers.into_iter().flatten().filter_map(|container| {
+        let ended = container.state.as_ref()?.terminated.as_ref()?;
+        Some(ended.finished_at.as_ref()?.0)
+    });
+    Some(PodEvidence {
+        owned: owners.is_some_and(|owners| !owners.is_empty()),
+        state,
+        ended_at: ends.max().filter(|_| state != PodState::Active),
+    })
+}
+
+/// Whether a pod was deleted before it had a node.
+pub fn never_ran(pod: &Pod) -> bool {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
+    let is_going = pod.metadata.deletion_timestamp.is_some();
+    pod_state_of(pod) == PodState::Active && is_going && node.is_none()
+}
+
+/// Who deleted a Job, as the webhook writes it down on its run.
+#[derive(Deserialize)]
+struct DeletedBy {
+    uid: String,
+    user: String,
+}
+
+/// Who deleted the Job with this uid, by the annotations of its run.
+pub fn actor_of(annotations: Option<&BTreeMap<String, String>>, uid: &str) -> Option<String> {
+    let record = annotations?.get(annotation::JOB_DELETED_BY)?;
+    let DeletedBy { uid: job, user } = serde_json::from_str(record).ok()?;
+    (job == uid).then_some(user)
 }

@@ -31,10 +31,7 @@ impl Loss {
 
     /// Why it is gone, for people.
     pub(in crate::controller) fn why(&self) -> String {
-        let Finding { class, actor, .. } = &self.finding;
-        let by = actor.as_ref().map(|actor| format!(" by {actor}"));
-        let meaning = class.meaning().trim_end_matches('.');
-        format!("{meaning} ({class}{})", by.unwrap_or_default())
+        self.finding.why()
     }
 
     /// How it ended, as far as anyone knows.

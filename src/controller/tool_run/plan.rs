@@ -16,7 +16,9 @@ use serde_json::Value;
 use super::{Settings, job, status};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::{annotation, finalizer};
-use crate::api::custody::{Absence, Evidence, LastStatus, Release, classify, last_status_of};
+use crate::api::custody::{
+    Absence, Evidence, LastStatus, Release, actor_of, classify, last_status_of,
+};
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
@@ -182,8 +184,10 @@ fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
         Sight::Absent => (Absence::NotFound, None),
         Sight::Taken => (Absence::NameTaken, None),
     };
+    let reference = status::job_ref(run);
+    let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {
-        reference: status::job_ref(run),
+        reference,
         absence,
         last,
         pods: &seen.pods,
@@ -191,7 +195,7 @@ fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
         now: seen.now,
         is_owner_going: is_going(run),
         namespace_terminating: seen.namespace_terminating,
-        actor: None,
+        actor: uid.and_then(|uid| actor_of(run.metadata.annotations.as_ref(), uid)),
     };
     trace.evidence()
 }

@@ -30,7 +30,7 @@ fn a_first_occurrence_is_an_event_without_series_and_with_six_fraction_digits() 
     let expected = json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": { "name": draft().name(reporter().controller), "namespace": "ns" },
+        "metadata": { "name": draft().name(), "namespace": "ns" },
         "action": "KeepOutcome",
         "eventTime": "2026-02-06T10:00:00.500000Z",
         "note": "The Job is gone",
@@ -68,7 +68,7 @@ fn the_core_form_has_the_times_that_old_tools_sort_by() {
     let expected = json!({
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": { "name": draft().name(reporter().controller), "namespace": "ns" },
+        "metadata": { "name": draft().name(), "namespace": "ns" },
         "action": "KeepOutcome",
         "count": 7,
         "firstTimestamp": "2026-02-06T10:00:00Z",
@@ -92,7 +92,7 @@ fn what_is_stored_is_read_back_in_both_forms() {
         let modern = Stored::of(&ModernEvent::new(&draft(), &reporter(), tally(count)));
         let core = Stored::of(&CoreEvent::new(&draft(), &reporter(), tally(count)));
         let expected = Stored {
-            name: draft().name(reporter().controller),
+            name: draft().name(),
             count,
             resource_version: None,
         };
@@ -116,12 +116,11 @@ fn a_restart_finds_its_own_event_and_nobody_elses() {
 
 #[test]
 fn the_name_is_the_same_for_the_same_thing_within_the_hour() {
-    let name = |draft: &Draft| draft.name("agents.proompteng.ai/controller");
-    let base = name(&draft());
+    let base = draft().name();
     let with = |change: fn(&mut Draft)| {
         let mut draft = draft();
         change(&mut draft);
-        name(&draft)
+        draft.name()
     };
     let same = [
         ("other words", with(|d| d.note = "x".into())),
@@ -155,6 +154,25 @@ fn the_name_is_the_same_for_the_same_thing_within_the_hour() {
 }
 
 #[test]
+fn one_job_goes_missing_once_and_everything_else_may_come_again() {
+    let job = Regarding::job("ns", "nightly-job");
+    let known = Some(job.clone().with_uid("j-1"));
+    for (row, reason, related, expected) in [
+        ("this very Job", Reason::JobMissing, known.clone(), true),
+        ("any Job of this name", Reason::JobMissing, Some(job), false),
+        ("no Job", Reason::JobMissing, None, false),
+        ("another reason", Reason::Failed, known, false),
+    ] {
+        let draft = Draft {
+            reason,
+            related,
+            ..draft()
+        };
+        assert_eq!(draft.is_single(), expected, "{row}");
+    }
+}
+
+#[test]
 fn every_name_gives_a_name_that_the_api_server_takes() {
     let table = [
         ("nightly", "nightly"),
@@ -172,7 +190,7 @@ fn every_name_gives_a_name_that_the_api_server_takes() {
         regarding: Regarding::named(Kind::Agent, "ns", &"a-".repeat(200)),
         ..draft()
     };
-    assert!(long.name("c").len() <= NAME_LIMIT);
+    assert!(long.name().len() <= NAME_LIMIT);
 }
 
 #[test]

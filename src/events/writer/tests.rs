@@ -259,6 +259,22 @@ async fn an_event_from_before_a_restart_is_counted_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_happens_once_and_someone_else_has_told_is_left_as_it_is() {
+    let exists = Answer::No(409, "AlreadyExists", "events");
+    let mut bench = Bench::new([exists, Answer::Shows(json!({}))]);
+    let story = async |bench: &Bench| {
+        let regarding = Regarding::named(Kind::AgentRun, "ns", "nightly");
+        let note = Note::new("It happened");
+        let gone = Occurrence::new(regarding, Reason::JobDeletedUnknown, note);
+        let job = Regarding::job("ns", "nightly-job").with_uid("j-1");
+        bench.emitter.emit(Effect::Real, gone.related_to(job));
+    };
+    bench.run(GRACE, story).await;
+    assert_eq!(bench.server.calls(), ["create events 1", "read events"]);
+    assert_eq!(bench.metrics.emitted(Severity::Warning, Group::Events), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_whose_answer_never_came_is_not_counted_twice() {
     let exists = Answer::No(409, "AlreadyExists", "events");
     let mut bench = Bench::new([Answer::Silence, exists, Answer::Kept]);

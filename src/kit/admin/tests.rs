@@ -23,6 +23,7 @@ async fn ask(readiness: &Readiness, request: Request<Empty<Bytes>>) -> (u16, Str
         readiness.clone(),
         registry(IDENTITY),
         Profiling(false),
+        None,
     );
     let Ok(response) = admin.oneshot(request).await;
     let status = response.status().as_u16();

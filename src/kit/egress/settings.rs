@@ -6,6 +6,9 @@ use std::time::Duration;
 use super::allowed::Allowed;
 use crate::kit::config::{self, Invalid, Reader, Setting};
 
+/// The file with further authorities.
+pub(super) const CA_FILE: &str = "AGENTS_EGRESS_CA_FILE";
+
 /// What operators can set about calls to the outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -43,7 +46,7 @@ impl config::Settings for Settings {
             .or("false"),
         );
         let authorities = reader.optional(Setting::new(
-            "AGENTS_EGRESS_CA_FILE",
+            CA_FILE,
             "Certificates of authorities that are trusted besides those of the system, in PEM",
         ));
         let deadline = reader.value(

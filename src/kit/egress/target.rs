@@ -9,7 +9,7 @@ use super::address::Refusal;
 /// Longest address that is looked at.
 const LONGEST: usize = 2048;
 
-/// Where a call goes: scheme, host, port and path, taken from an object.
+/// Where a call goes: scheme, host, port and path.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     pub(super) is_tls: bool,
@@ -71,9 +71,24 @@ impl Target {
         self.path.split('?').next().unwrap_or("/")
     }
 
+    /// The path with its query, as a request says it.
+    pub fn path_and_query(&self) -> &str {
+        &self.path
+    }
+
     /// The host alone.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The port, also where the address leaves it out.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether it is called over TLS.
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
     }
 
     /// Whether both are the same server: scheme, host and port.
@@ -108,7 +123,7 @@ impl Target {
     }
 
     /// Host and port as the `Host` header says them.
-    pub(super) fn authority(&self) -> String {
+    pub fn authority(&self) -> String {
         let host = match self.host.contains(':') {
             true => format!("[{}]", self.host),
             false => self.host.clone(),

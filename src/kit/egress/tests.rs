@@ -359,7 +359,10 @@ fn a_file_without_authorities_is_refused() {
     let empty = tempfile::NamedTempFile::new().expect("a file");
     for file in [empty.path(), Path::new("/nowhere")] {
         assert!(
-            matches!(trusting(Some(file)), Err(Unfit::Authorities(_))),
+            matches!(
+                trusting(CA_FILE, Some(file)),
+                Err(Unfit::Authorities { .. })
+            ),
             "{file:?}"
         );
     }

@@ -28,6 +28,8 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// A program that is ready; ends with this value.
 pub struct Program {
     child: Child,
+    /// Where probes and pages are answered.
+    pub admin: SocketAddr,
     /// Time from the start to the first good answer of its readiness.
     pub ready_after: Duration,
 }
@@ -57,6 +59,7 @@ impl Program {
             .with_context(|| format!("could not start {name}"))?;
         let mut program = Self {
             child,
+            admin,
             ready_after: Duration::ZERO,
         };
         while !is_ready(admin) {
@@ -75,6 +78,11 @@ impl Program {
     /// Processor time so far.
     pub fn cpu(&self) -> Result<Duration> {
         cpu::of_threads(self.child.id(), None)
+    }
+
+    /// Bytes of the release build.
+    pub fn size(name: &str) -> Result<u64> {
+        Ok(release_build(name)?.metadata()?.len())
     }
 
     /// Resident memory, in MiB.
@@ -138,7 +146,7 @@ fn is_ready(admin: SocketAddr) -> bool {
 }
 
 /// An address that nobody uses now; whoever takes it first has it.
-fn free_address() -> Result<SocketAddr> {
+pub fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 

@@ -16,26 +16,26 @@ use support::{Namespace, crds, events, events::Said, lab, wait};
 use crate::kit::process::{Process, product};
 
 /// Nothing takes longer, also where everything else is busy.
-pub(super) const DEADLINE: Duration = Duration::from_secs(90);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// Nobody waits for the lease of a controller that was killed.
-pub(super) const ALONE: (&str, &str) = ("JANGAR_LEADER_ELECTION_ENABLED", "false");
+pub(crate) const ALONE: (&str, &str) = ("JANGAR_LEADER_ELECTION_ENABLED", "false");
 
 /// A namespace and what works in it.
-pub(super) struct Scene {
-    pub(super) here: Namespace,
+pub(crate) struct Scene {
+    pub(crate) here: Namespace,
     settings: Vec<(String, String)>,
 }
 
 impl Scene {
     /// A namespace in which nobody works yet. The settings hold for every controller that is started in it.
-    pub(super) async fn new(settings: &[(&str, &str)]) -> Result<Self> {
+    pub(crate) async fn new(settings: &[(&str, &str)]) -> Result<Self> {
         crds::install_once().await?;
         Ok(Self::at(support::namespace("controller").await?, settings))
     }
 
     /// The same in a namespace of any cluster that has our kinds.
-    pub(super) fn at(here: Namespace, settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn at(here: Namespace, settings: &[(&str, &str)]) -> Self {
         let settings = settings.iter();
         let own = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Self {
@@ -45,7 +45,7 @@ impl Scene {
     }
 
     /// Another namespace, in which the same controllers work.
-    pub(super) fn beside(&self, here: Namespace) -> Self {
+    pub(crate) fn beside(&self, here: Namespace) -> Self {
         Self {
             settings: self.settings.clone(),
             here,
@@ -53,13 +53,13 @@ impl Scene {
     }
 
     /// The same, with an Agent and its provider.
-    pub(super) async fn with_agent(settings: &[(&str, &str)]) -> Result<Self> {
+    pub(crate) async fn with_agent(settings: &[(&str, &str)]) -> Result<Self> {
         let scene = Self::new(settings).await?;
         scene.make_agent().await?;
         Ok(scene)
     }
 
-    pub(super) async fn make_agent(&self) -> Result<()> {
+    pub(crate) async fn make_agent(&self) -> Result<()> {
         let provider: AgentProvider = serde_json::from_value(json!({
             "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentProvider",
             "metadata": {"name": "shell"}, "spec": {"binary": "/agent"},
@@ -80,17 +80,17 @@ impl Scene {
     }
 
     /// Starts a controller for this namespace.
-    pub(super) async fn controller(&self) -> Result<Process> {
+    pub(crate) async fn controller(&self) -> Result<Process> {
         self.controller_by(lab::shared().await?.kubeconfig())
     }
 
     /// The same, with one more setting.
-    pub(super) async fn controller_with(&self, setting: (&str, &str)) -> Result<Process> {
+    pub(crate) async fn controller_with(&self, setting: (&str, &str)) -> Result<Process> {
         self.start(lab::shared().await?.kubeconfig(), &[setting])
     }
 
     /// The same, by another way to the API server.
-    pub(super) fn controller_by(&self, kubeconfig: &Path) -> Result<Process> {
+    pub(crate) fn controller_by(&self, kubeconfig: &Path) -> Result<Process> {
         self.start(kubeconfig, &[])
     }
 
@@ -113,7 +113,7 @@ impl Scene {
     }
 
     /// Makes a run with an inline implementation; `more` goes into its spec.
-    pub(super) async fn run(&self, name: &str, more: Value) -> Result<AgentRun> {
+    pub(crate) async fn run(&self, name: &str, more: Value) -> Result<AgentRun> {
         let mut run = json!({
             "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": {"name": name},
             "spec": {"agentRef": {"name": "coder"}, "implementation": {"inline": {"text": "Do it."}},
@@ -127,12 +127,12 @@ impl Scene {
     }
 
     /// Waits until a run is in a phase.
-    pub(super) async fn until_phase(&self, name: &str, phase: &str) -> Result<AgentRun> {
+    pub(crate) async fn until_phase(&self, name: &str, phase: &str) -> Result<AgentRun> {
         self.until(name, |run| phase_of(run) == phase).await
     }
 
     /// Waits until a run is as wanted.
-    pub(super) async fn until(
+    pub(crate) async fn until(
         &self,
         name: &str,
         wanted: impl Fn(&AgentRun) -> bool,
@@ -141,7 +141,7 @@ impl Scene {
     }
 
     /// Waits for the one pod of a run.
-    pub(super) async fn pod(&self, run: &str) -> Result<Pod> {
+    pub(crate) async fn pod(&self, run: &str) -> Result<Pod> {
         self.one_pod(&format!("{}={run}", label::AGENT_RUN)).await
     }
 
@@ -154,13 +154,13 @@ impl Scene {
     }
 
     /// Ends the pod of a run, as a node would.
-    pub(super) async fn end_pod(&self, run: &str, code: i32) -> Result<()> {
+    pub(crate) async fn end_pod(&self, run: &str, code: i32) -> Result<()> {
         let pod = self.pod(run).await?;
         self.end(&pod, code).await
     }
 
     /// Ends the pod of a Job, as a node would.
-    pub(super) async fn end_job(&self, job: &str, code: i32) -> Result<()> {
+    pub(crate) async fn end_job(&self, job: &str, code: i32) -> Result<()> {
         let pod = self.one_pod(&format!("{}={job}", label::JOB_NAME)).await?;
         self.end(&pod, code).await
     }
@@ -180,12 +180,12 @@ impl Scene {
     }
 
     /// The Job of a run, when it is as wanted.
-    pub(super) async fn until_job(&self, run: &str, wanted: impl Fn(&Job) -> bool) -> Result<Job> {
+    pub(crate) async fn until_job(&self, run: &str, wanted: impl Fn(&Job) -> bool) -> Result<Job> {
         self.until_job_named(&job_name(run), wanted).await
     }
 
     /// The Job of this name, when it is as wanted.
-    pub(super) async fn until_job_named(
+    pub(crate) async fn until_job_named(
         &self,
         name: &str,
         wanted: impl Fn(&Job) -> bool,
@@ -194,7 +194,7 @@ impl Scene {
     }
 
     /// Waits until nothing that was made for a run is held by a finalizer of ours any more.
-    pub(super) async fn until_free(&self, run: &str) -> Result<()> {
+    pub(crate) async fn until_free(&self, run: &str) -> Result<()> {
         let labels = format!("{}={run}", label::AGENT_RUN);
         let jobs = self.here.api::<Job>();
         let free = |jobs: &[Job]| !jobs.iter().any(is_held);
@@ -206,17 +206,17 @@ impl Scene {
     }
 
     /// The reasons of the Events about a run, once one of them is there.
-    pub(super) async fn told(&self, run: &AgentRun, last: &str) -> Result<Vec<Said>> {
+    pub(crate) async fn told(&self, run: &AgentRun, last: &str) -> Result<Vec<Said>> {
         events::until(&self.here.client, run, DEADLINE, |said| said.reason == last).await?;
         events::about(&self.here.client, run).await
     }
 }
 
-pub(super) fn job_name(run: &str) -> String {
+pub(crate) fn job_name(run: &str) -> String {
     format!("{run}-job")
 }
 
-pub(super) fn phase_of(run: &AgentRun) -> &str {
+pub(crate) fn phase_of(run: &AgentRun) -> &str {
     let status = run.status.as_ref();
     status
         .and_then(|status| status.phase.as_deref())
@@ -224,7 +224,7 @@ pub(super) fn phase_of(run: &AgentRun) -> &str {
 }
 
 /// Status and reason of a condition.
-pub(super) fn condition(run: &AgentRun, type_: &str) -> Option<(String, String)> {
+pub(crate) fn condition(run: &AgentRun, type_: &str) -> Option<(String, String)> {
     let conditions = run.status.as_ref()?.conditions.as_ref()?;
     let found = conditions
         .iter()
@@ -236,11 +236,11 @@ pub(super) fn condition(run: &AgentRun, type_: &str) -> Option<(String, String)>
 }
 
 /// The same, to compare with.
-pub(super) fn holds(status: &str, reason: &str) -> Option<(String, String)> {
+pub(crate) fn holds(status: &str, reason: &str) -> Option<(String, String)> {
     Some((status.to_owned(), reason.to_owned()))
 }
 
-pub(super) fn is_held<K: kube::Resource>(object: &K) -> bool {
+pub(crate) fn is_held<K: kube::Resource>(object: &K) -> bool {
     let finalizers = object.meta().finalizers.as_deref().unwrap_or_default();
     finalizers
         .iter()

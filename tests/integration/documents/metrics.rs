@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 use agents::{api::rung::Rung, kit::args::variable as common};
 use agents_webhook::args::variable as webhook;
 use anyhow::Result;
-use support::{lab, metrics::Page};
+use support::{lab, metrics::Page, wait};
 
-use crate::kit::process::{Process, product};
+use crate::kit::{
+    client::DEADLINE,
+    process::{Process, product},
+};
+use crate::sidecar::streams::full::{Full, is_shown};
 
 /// One family of metrics.
 pub(super) struct Family {
@@ -21,8 +25,11 @@ pub(super) struct Family {
     pub(super) help: String,
 }
 
-/// Starts a program in a cluster that has our kinds and reads its metrics page.
+/// Starts a program in a cluster that has our kinds and reads its metrics page. Streams tell the sidecar all there is, so that
+/// every series is there.
 pub(super) async fn families(program: &str) -> Vec<Family> {
+    let streams = Full::start().await.unwrap();
+    let followed = streams.settings();
     let cluster = lab::shared().await.unwrap().environment();
     let cluster = cluster
         .iter()
@@ -33,10 +40,17 @@ pub(super) async fn families(program: &str) -> Vec<Family> {
     ]
     .into_iter()
     .chain(cluster)
+    .chain(followed.iter().map(|(name, value)| (*name, value.as_str())))
     .collect();
     let mut process = Process::start(&product(program), &[], &environment);
     let admin = process.address("admin").await.to_string();
-    read(&Page::scrape(&admin).await.unwrap())
+    let page = wait::retry("a full page", DEADLINE, || async {
+        let page = Page::scrape(&admin).await?;
+        let is_full = program != "agents-sidecar" || is_shown(&page);
+        anyhow::ensure!(is_full, "{page:?}");
+        Ok(page)
+    });
+    read(&page.await.unwrap())
 }
 
 /// The families of a page, by name.

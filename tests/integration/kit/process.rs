@@ -8,6 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
+use agents_sidecar::args::variable;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -35,12 +36,22 @@ pub(crate) struct Ended {
     pub(crate) log: Vec<String>,
 }
 
+/// Many sidecars run at once here, so each lets the system choose where OTLP comes in.
+fn any_port(program: &Path) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let listens = [variable::OTLP_GRPC_LISTEN, variable::OTLP_HTTP_LISTEN];
+    let listens = listens.map(|listen| (listen, "127.0.0.1:0"));
+    listens
+        .into_iter()
+        .filter(|_| program.ends_with("agents-sidecar"))
+}
+
 impl Process {
     /// Starts a program with nothing in its environment but what is given.
     pub(crate) fn start(program: &Path, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(program)
             .args(flags)
             .env_clear()
+            .envs(any_port(program))
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -81,8 +92,13 @@ impl Process {
         (Ipv4Addr::LOCALHOST, address.port()).into()
     }
 
+    /// Its number in the system.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().expect("a process that runs")
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = self.child.id().expect("a process that runs");
+        let id = self.id();
         kill(Pid::from_raw(id.try_into().expect("a process id")), signal).expect("a signal sent");
     }
 

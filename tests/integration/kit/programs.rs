@@ -62,7 +62,8 @@ async fn the_sidecar_starts_is_ready_is_scraped_and_ends_on_sigterm() {
     ready(admin).await;
     let gates = get(admin, "/readyz?verbose").await;
     assert_eq!((gates.status, &*gates.body), (200, "ready\n[+] running\n"));
-    let page = get(admin, "/metrics").await.body;
+    let page = support::http::get(&admin.to_string(), "/metrics").await;
+    let page = page.expect("a page");
     let named = "agents_build_info{program=\"agents-sidecar\"";
     assert!(page.contains(named), "{page}");
     process.signal(Signal::SIGTERM);

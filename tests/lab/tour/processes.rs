@@ -6,11 +6,12 @@ use super::{
 };
 use agents::{
     api::{
-        contract::{env, path},
+        contract::{env, path, queue as queue_path},
         registration::Reach,
     },
     kit::args::variable as common,
 };
+use agents_sidecar::args::variable as sidecar;
 use agents_webhook::args::variable;
 use anyhow::{Context, Result, anyhow, bail};
 use std::{
@@ -33,6 +34,9 @@ use support::{
 };
 use tokio::process::{Child, Command};
 
+/// Where a program pushes its metrics.
+const METRICS_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Starts the programs and waits until each says that it is ready.
@@ -45,7 +49,7 @@ pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
         hosts: &["127.0.0.1", "localhost"],
     };
     authority.issue("tls", subject)?;
-    let [admission, admins @ ..] = free_addresses::<4>()?;
+    let [admission, grpc, otlp, queue, admins @ ..] = free_addresses::<7>()?;
     let webhook = [
         (variable::LISTEN, admission.to_string()),
         (variable::RUNG, RUNG.to_string()),
@@ -55,11 +59,22 @@ pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
         ),
         (common::TLS_KEY_FILE, text(folder, "webhook/tls.key")?),
     ];
-    let controller = [(env::QUEUE_LISTEN, "127.0.0.1:0".to_owned())];
+    let controller = [
+        (env::QUEUE_LISTEN, queue.to_string()),
+        (METRICS_ENDPOINT, format!("http://{grpc}")),
+    ];
+    let sidecar = [
+        (sidecar::OTLP_GRPC_LISTEN, grpc.to_string()),
+        (sidecar::OTLP_HTTP_LISTEN, otlp.to_string()),
+        (
+            sidecar::QUEUE_STREAMS,
+            format!("controller=http://{queue}{}", queue_path::STREAM),
+        ),
+    ];
     let mut up = Vec::new();
     let programs = [
         ("agents", &["controller"][..], &controller[..]),
-        ("agents-sidecar", &[], &[]),
+        ("agents-sidecar", &[], &sidecar),
         ("agents-webhook", &[], &webhook),
     ];
     for ((name, arguments, settings), admin) in programs.into_iter().zip(admins) {

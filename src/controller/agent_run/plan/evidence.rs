@@ -6,25 +6,16 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
-use serde::Deserialize;
 
 use super::pods::{report, witness};
 use super::{Observed, Sight};
-use crate::api::contract::annotation;
 use crate::api::custody::{
-    Absence, CreateCall, Deletion, Evidence, Finding, LastStatus, OwnerState, classify,
+    Absence, CreateCall, Deletion, Evidence, Finding, LastStatus, OwnerState, actor_of, classify,
     deletion_of, last_status_of,
 };
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::shared::JobRef;
 use crate::controller::agent_run::{job, turn::job_ref};
-
-/// Who deleted a Job, as the webhook writes it down.
-#[derive(Deserialize)]
-struct DeletedBy {
-    uid: String,
-    user: String,
-}
 
 /// What was seen of a Job that is going or gone.
 pub(in crate::controller) struct Trace<'a> {
@@ -114,6 +105,7 @@ pub(super) fn of(seen: &Observed, run: &AgentRun) -> Evidence {
         Sight::Absent => (Absence::NotFound, None),
         Sight::Taken(_) => (Absence::NameTaken, None),
     };
+    let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {
         reference,
         absence,
@@ -123,14 +115,7 @@ pub(super) fn of(seen: &Observed, run: &AgentRun) -> Evidence {
         now: seen.now,
         is_owner_going: run.meta().deletion_timestamp.is_some(),
         namespace_terminating: seen.namespace_terminating,
-        actor: actor(run, reference.and_then(|job| job.uid.as_deref())),
+        actor: uid.and_then(|uid| actor_of(run.meta().annotations.as_ref(), uid)),
     };
     trace.evidence()
-}
-
-fn actor(run: &AgentRun, uid: Option<&str>) -> Option<String> {
-    let annotations = run.meta().annotations.as_ref()?;
-    let record = annotations.get(annotation::JOB_DELETED_BY)?;
-    let DeletedBy { uid: job, user } = serde_json::from_str(record).ok()?;
-    (Some(job.as_str()) == uid).then_some(user)
 }

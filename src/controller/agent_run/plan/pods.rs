@@ -6,30 +6,14 @@ mod tests;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
-use kube::Resource;
 
 use crate::api::contract::finalizer;
-use crate::api::custody::{Evidence, Outcome, PodEvidence, PodState, pod_state_of, report_of};
+use crate::api::custody::{Evidence, Outcome, PodState, pod_state_of, report_of};
+pub(in crate::controller) use crate::api::custody::{never_ran, witness};
 use crate::controller::runs::look::is_held;
 
 /// Condition of a pod that something outside has ended.
 pub(in crate::controller) const DISRUPTION: &str = "DisruptionTarget";
-
-/// What a pod can tell. One that was deleted before it had a node never ran, and never will.
-pub(in crate::controller) fn witness(pod: &Pod) -> Option<PodEvidence> {
-    if never_ran(pod) {
-        return None;
-    }
-    let owners = pod.meta().owner_references.as_ref();
-    let state = pod_state_of(pod);
-    let ends = statuses(pod).filter_map(|status| ended(status)?.finished_at.as_ref());
-    let last = ends.map(|time| time.0).max();
-    Some(PodEvidence {
-        owned: owners.is_some_and(|owners| !owners.is_empty()),
-        state,
-        ended_at: last.filter(|_| state != PodState::Active),
-    })
-}
 
 /// Whether there is a pod of a Job of ours whose uid was never stored. Anyone can write a label; the pods of our own Jobs are
 /// held from their first moment on.
@@ -40,13 +24,6 @@ pub(in crate::controller) fn any_of_ours(pods: &[Arc<Pod>]) -> bool {
 /// Whether a pod still works, or is about to.
 pub(in crate::controller) fn works(pod: &Pod) -> bool {
     pod_state_of(pod) == PodState::Active && !never_ran(pod)
-}
-
-/// Whether a pod was deleted before it had a node.
-pub(in crate::controller) fn never_ran(pod: &Pod) -> bool {
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
-    let is_going = pod.meta().deletion_timestamp.is_some();
-    pod_state_of(pod) == PodState::Active && is_going && node.is_none()
 }
 
 /// Whether a pod may still tell how it ends.

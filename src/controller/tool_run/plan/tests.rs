@@ -204,6 +204,29 @@ fn each_step_of_a_call_follows_from_what_is_seen() {
 }
 
 #[test]
+fn who_deleted_the_job_of_a_call_is_named() {
+    let by = json!({"job": "r-tool", "uid": "j-1", "user": "jane", "at": NOW}).to_string();
+    let bound = json!({
+        "metadata": {"annotations": {annotation::JOB_DELETED_BY: by}},
+        "status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}},
+    });
+    let Sight::Ours(last) = job(&ended("Complete")) else {
+        panic!("a Job");
+    };
+    let gone = Sight::Gone {
+        absence: Absence::NotFound,
+        last: Some(last),
+    };
+    let plan = plan(&seen(run(&bound), gone), &settings());
+    let [Step::Status(next)] = plan.steps.as_slice() else {
+        panic!("one status: {plan:?}");
+    };
+    let missing = next.status.job_ref.as_ref().unwrap().missing.as_ref();
+    let missing = missing.map(|missing| (missing.class.as_deref(), missing.actor.as_deref()));
+    assert_eq!(missing, Some((Some("JobDeletedByActor"), Some("jane"))));
+}
+
+#[test]
 fn a_call_waits_for_its_tool_but_not_for_ever() {
     let mut waits = seen(run(&json!({})), Sight::Absent);
     waits.tool = None;

@@ -1,0 +1,251 @@
+//! The points of one request on their way to their series.
+
+use std::sync::{Arc, MutexGuard, atomic::Ordering};
+
+use super::{
+    Metric, Oddity, Origin, Pair, Point, Refusal, Scope, Store, Stream, Tally, exemplars,
+    labels::{self, Labelled},
+    lock,
+    merge::{self, Taken},
+    shelf::{State, weight},
+};
+use crate::model::{Labels, Series};
+
+/// The label of the series in which all are that are too many.
+const OVERFLOW: (&str, &str) = ("otel_metric_overflow", "true");
+
+/// One request.
+#[derive(Debug)]
+pub struct Intake<'s> {
+    store: &'s Store,
+    now: u64,
+    grown: usize,
+    /// What became of its points so far.
+    pub tally: Tally,
+}
+
+impl<'s> Intake<'s> {
+    pub(super) fn new(store: &'s Store, now: u64) -> Self {
+        Self {
+            store,
+            now,
+            grown: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The target that describes itself by these bytes.
+    pub fn origin(
+        &mut self,
+        described: &[u8],
+        read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
+    ) -> Result<Arc<Origin>, Refusal> {
+        let Store { rules, index, .. } = self.store;
+        let (origin, swept) = lock(index).origin(described, rules, self.now, read)?;
+        self.store.gone(&swept);
+        Ok(origin)
+    }
+
+    /// The library that describes itself by these bytes.
+    pub fn scope(
+        &mut self,
+        described: &[u8],
+        read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
+    ) -> Result<Arc<Scope>, Refusal> {
+        let Store { rules, index, .. } = self.store;
+        lock(index).scope(described, rules, self.now, read)
+    }
+
+    /// The stream of a metric.
+    pub fn stream(
+        &mut self,
+        origin: &Origin,
+        scope: &Scope,
+        metric: &Metric<'_>,
+    ) -> Result<Arc<Stream>, Refusal> {
+        let Store { rules, index, .. } = self.store;
+        let (stream, is_described_otherwise) =
+            lock(index).stream(origin, scope, metric, rules, self.now)?;
+        if is_described_otherwise {
+            self.tally.note(Oddity::Help);
+        }
+        Ok(stream)
+    }
+
+    /// Opens the family of a stream for its points, if it has one.
+    pub fn open<'i>(&'i mut self, stream: &'i Stream) -> Option<Open<'i, 's>> {
+        let shelf = stream.shelf.as_ref().ok()?;
+        Some(Open {
+            state: lock(&shelf.state),
+            stream,
+            intake: self,
+        })
+    }
+}
+
+/// A family that takes points.
+#[derive(Debug)]
+pub struct Open<'i, 's> {
+    state: MutexGuard<'i, State>,
+    stream: &'i Stream,
+    intake: &'i mut Intake<'s>,
+}
+
+impl Open<'_, '_> {
+    /// Takes a point, or counts why not.
+    #[inline]
+    pub fn take(&mut self, point: &Point<'_>) {
+        let taken = match self.state.find(self.stream.id, point.attributes) {
+            Some(at) => self.update(at, point),
+            None => self.meet(point),
+        };
+        match taken {
+            Ok(Taken::Stored) => {}
+            Ok(Taken::Again) => self.intake.tally.note(Oddity::Again),
+            Ok(Taken::AfterGap) => self.intake.tally.note(Oddity::Gap),
+            Err(refusal) => return self.refuse(refusal),
+        }
+        self.intake.tally.taken += 1;
+    }
+
+    /// Counts a point that is not taken.
+    pub fn refuse(&mut self, refusal: Refusal) {
+        self.stream.refused(refusal, 1);
+        self.intake.tally.refuse(refusal, 1, self.stream.name());
+    }
+
+    #[inline]
+    fn update(&mut self, at: u32, point: &Point<'_>) -> Result<Taken, Refusal> {
+        let Self { state, stream, intake } = self;
+        let Some(slot) = state.get_mut(at) else {
+            return Err(Refusal::Collision);
+        };
+        slot.seen = intake.now;
+        if point.is_absent {
+            slot.is_shown = false;
+            return Ok(Taken::Stored);
+        }
+        let has_examples = !point.exemplars.is_empty() || has_examples(&slot.series.value);
+        let before = has_examples.then(|| slot.series.value.clone());
+        let taken = merge::next(&mut slot.series, stream.sort, point)?;
+        if has_examples {
+            let Store { read_attributes, rules, .. } = intake.store;
+            exemplars::attach(&mut slot.series.value, before, point, *read_attributes, rules.names);
+        }
+        slot.is_shown = true;
+        Ok(taken)
+    }
+
+    /// A point whose attributes are new, or written in another way.
+    #[cold]
+    fn meet(&mut self, point: &Point<'_>) -> Result<Taken, Refusal> {
+        let store = self.intake.store;
+        let attributes = (store.read_attributes)(point.attributes)?;
+        let made = labels::of(
+            attributes,
+            &self.stream.added,
+            self.stream.sort,
+            store.rules.names,
+            &store.rules.limits,
+        )?;
+        let Labelled { labels, is_joined } = made;
+        if is_joined {
+            self.intake.tally.note(Oddity::JoinedLabels);
+        }
+        let stream = self.stream.id;
+        if let Some(at) = self.state.find_named(&labels) {
+            let Some(slot) = self.state.get_mut(at) else {
+                return Err(Refusal::Collision);
+            };
+            if slot.stream != stream {
+                if slot.is_shown {
+                    return Err(Refusal::Collision);
+                }
+                // Whoever wrote it has stopped: it begins anew with another writer.
+                let value = merge::first(self.stream.sort, point)?;
+                slot.stream = stream;
+                slot.series.start = merge::start(self.stream.sort, point);
+                slot.series.time = point.time;
+                slot.series.value = value;
+            }
+            self.state.remember(stream, point.attributes, at);
+            return self.update(at, point);
+        }
+        if point.is_absent {
+            return Ok(Taken::Stored);
+        }
+        match self.has_room(&labels, point.attributes) {
+            Ok(()) => {
+                let at = self.create(labels, point)?;
+                self.state.remember(stream, point.attributes, at);
+                Ok(Taken::Stored)
+            }
+            Err(Refusal::MetricLimit) if merge::can_pour(self.stream.sort) => self.pour(point),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    fn has_room(&self, labels: &Labels, attributes: &[u8]) -> Result<(), Refusal> {
+        let Store { rules, series, .. } = self.intake.store;
+        let limits = &rules.limits;
+        let weight = weight(labels, attributes);
+        if self.state.len() >= limits.series_per_metric {
+            Err(Refusal::MetricLimit)
+        } else if series.load(Ordering::Relaxed) >= limits.series
+            || self.intake.store.weight() + weight > limits.bytes
+        {
+            Err(Refusal::SeriesLimit)
+        } else if self.intake.grown + weight > limits.bytes_per_request {
+            Err(Refusal::RequestLimit)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn create(&mut self, labels: Labels, point: &Point<'_>) -> Result<u32, Refusal> {
+        let Self { state, stream, intake } = self;
+        let mut value = merge::first(stream.sort, point)?;
+        let Store { read_attributes, rules, .. } = intake.store;
+        if !point.exemplars.is_empty() {
+            exemplars::attach(&mut value, None, point, *read_attributes, rules.names);
+        }
+        let weight = weight(&labels, point.attributes);
+        let series = Series {
+            labels,
+            start: merge::start(stream.sort, point),
+            time: point.time,
+            value,
+        };
+        let at = state.put(series, stream.id, intake.now);
+        intake.grown += weight;
+        intake.store.series.fetch_add(1, Ordering::Relaxed);
+        intake.store.weight.fetch_add(weight, Ordering::Relaxed);
+        Ok(at)
+    }
+
+    /// Adds a point to the series in which all are that are too many.
+    fn pour(&mut self, point: &Point<'_>) -> Result<Taken, Refusal> {
+        self.intake.tally.note(Oddity::Overflow);
+        let labels = Labels::of([OVERFLOW]);
+        let Some(at) = self.state.find_named(&labels) else {
+            return self.create(labels, point).map(|_| Taken::Stored);
+        };
+        let Self { state, stream, intake } = self;
+        let Some(slot) = state.get_mut(at) else {
+            return Err(Refusal::MetricLimit);
+        };
+        slot.seen = intake.now;
+        slot.is_shown = true;
+        merge::pour(&mut slot.series, stream.sort, point)
+    }
+}
+
+fn has_examples(value: &crate::model::Value) -> bool {
+    use crate::model::Value;
+    match value {
+        Value::Total(_, exemplar) => exemplar.is_some(),
+        Value::Histogram(histogram) => !histogram.exemplars.is_empty(),
+        Value::Exponential(histogram) => !histogram.exemplars.is_empty(),
+        Value::Number(_) | Value::Summary(_) => false,
+    }
+}

@@ -1,0 +1,5 @@
+//! The sidecar as a process, beside controllers and the real API server.
+
+mod jobs;
+mod otlp;
+pub(crate) mod streams;
