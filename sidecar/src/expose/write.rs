@@ -8,6 +8,8 @@ mod open_metrics2;
 mod protobuf;
 mod text;
 
+use std::borrow::Cow;
+
 use super::{
     accept::{Format, Style},
     plan::Heading,
@@ -107,16 +109,28 @@ fn take_up_to<'a>(exemplars: &mut &'a [Exemplar], bound: f64) -> Option<&'a Exem
     taken.last()
 }
 
-/// Whether an example fits where all its labels may have 128 characters.
-fn fits(labels: &Labels) -> bool {
+/// The labels of an example for OpenMetrics 1.0, which has room for 128 characters of them: if they are more, those that
+/// lead to the trace. Nothing if there are none.
+fn brief(labels: &Labels) -> Option<Cow<'_, Labels>> {
     const MOST: usize = 128;
-    let text = labels.as_str();
-    text.len() <= MOST
-        || labels
-            .pairs()
+    let length = |labels: &Labels| -> usize {
+        let pairs = labels.pairs();
+        pairs
             .map(|(name, value)| name.chars().count() + value.chars().count())
-            .sum::<usize>()
-            <= MOST
+            .sum()
+    };
+    let fits = |labels: &Labels| labels.as_str().len() <= MOST || length(labels) <= MOST;
+    let labels = match fits(labels) {
+        true => Cow::Borrowed(labels),
+        false => {
+            let mut pairs: Vec<_> = labels.pairs().collect();
+            pairs.retain(|(name, _)| name == "trace_id" || name == "span_id");
+            Cow::Owned(Labels::of(
+                pairs.iter().map(|(name, value)| (&**name, &**value)),
+            ))
+        }
+    };
+    (!labels.as_str().is_empty() && fits(&labels)).then_some(labels)
 }
 
 /// Text in which a line end cannot be, and quotes neither where they end it.

@@ -28,14 +28,8 @@ impl LabelText {
         labels: &'a Labels,
         reserved: Option<&str>,
     ) -> &'a str {
-        let text = labels.as_str();
-        let is_kept = match self.escaping {
-            Escaping::AllowUtf8 => true,
-            Escaping::Underscores | Escaping::Values => labels.is_plain(),
-            Escaping::Dots => labels.is_plain() && !text.contains('_'),
-        };
-        if is_kept && !reserved.is_some_and(|reserved| may_have(text, reserved)) {
-            return text;
+        if is_kept(labels, self.escaping, reserved) {
+            return labels.as_str();
         }
         self.scratch.clear();
         for (name, value) in merged(labels, self.escaping, reserved) {
@@ -60,6 +54,17 @@ impl LabelText {
         [0.0, 1.0].contains(&value.as_f64())
             && names.any(|name| escape_label(&name, self.escaping) == family)
     }
+}
+
+/// Whether labels are on the page as they are kept.
+pub(super) fn is_kept(labels: &Labels, escaping: Escaping, reserved: Option<&str>) -> bool {
+    let text = labels.as_str();
+    let is_fit = match escaping {
+        Escaping::AllowUtf8 => true,
+        Escaping::Underscores | Escaping::Values => labels.is_plain(),
+        Escaping::Dots => labels.is_plain() && !text.contains('_'),
+    };
+    is_fit && !reserved.is_some_and(|reserved| may_have(text, reserved))
 }
 
 /// Whether a label is there; sometimes also if only a strange name looks like it.

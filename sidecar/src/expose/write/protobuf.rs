@@ -6,7 +6,7 @@
 use super::{
     super::plan::Heading,
     Ladder,
-    labels::merged,
+    labels::{is_kept, merged},
     native::{Layout, SCALES, ZERO_THRESHOLD},
     start, take_up_to,
 };
@@ -50,6 +50,7 @@ impl Protobuf {
     ) {
         self.ladder = ladder.map(|ladder| (ladder, ladder.bounds()));
         self.message = page.len();
+        page.push(0);
         text(1, &heading.family.text, page);
         text(2, &heading.help, page);
         let kind = match heading.kind {
@@ -91,11 +92,15 @@ impl Protobuf {
     }
 
     fn labels(&self, labels: &Labels, reserved: Option<&str>, page: &mut Vec<u8>) {
-        for (name, value) in merged(labels, self.escaping, reserved) {
-            message(1, page, |page| {
-                text(1, &name, page);
-                text(2, &value, page);
-            });
+        if is_kept(labels, self.escaping, reserved) {
+            labels
+                .pairs()
+                .for_each(|(name, value)| pair(&name, &value, page));
+        } else {
+            let pairs = merged(labels, self.escaping, reserved);
+            pairs
+                .iter()
+                .for_each(|(name, value)| pair(name, value, page));
         }
     }
 
@@ -219,6 +224,14 @@ impl Protobuf {
     }
 }
 
+/// One label.
+fn pair(name: &str, value: &str, page: &mut Vec<u8>) {
+    message(1, page, |page| {
+        text(1, name, page);
+        text(2, value, page);
+    });
+}
+
 fn summary(series: &Series, summary: &Summary, page: &mut Vec<u8>) {
     message(4, page, |page| {
         uint(1, summary.count, page);
@@ -317,17 +330,25 @@ fn timestamp(field: u32, nanoseconds: Option<u64>, page: &mut Vec<u8>) {
 fn message(field: u32, page: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     key(field, LENGTH, page);
     let begin = page.len();
+    page.push(0); // most lengths have one byte
     write(page);
     insert_length(begin, page);
 }
 
-/// Puts the length of what was written since `begin` before it.
+/// Puts the length of what was written after the byte at `begin` into its place, and makes room if it needs more.
 fn insert_length(begin: usize, page: &mut Vec<u8>) {
     let written = page.len();
-    varint((written - begin) as u64, page);
-    let length = page.len() - written;
-    if let Some(moved) = page.get_mut(begin..) {
-        moved.rotate_right(length);
+    let length = (written - begin - 1) as u64;
+    if length >= 0x80 {
+        varint(length, page);
+        let more = page.len() - written;
+        if let Some(moved) = page.get_mut(begin..) {
+            moved.rotate_right(more);
+        }
+        // The byte that held the place has moved to the front of what was written.
+        page.remove(begin + more);
+    } else if let Some(place) = page.get_mut(begin) {
+        *place = low_bits(length);
     }
 }
 

@@ -179,6 +179,34 @@ foos_seconds_total{a="b"} 42.0 st@12345.6 # {trace_id="ab"} 0.5 12345.000000001
 }
 
 #[test]
+fn an_example_that_is_too_long_keeps_what_leads_to_its_trace() {
+    let given = family("x_total", Kind::Counter, "", "");
+    let long = "ü".repeat(70);
+    let example = exemplar(
+        &[("a", &long), ("span_id", "s"), ("trace_id", "t")],
+        1.0,
+        SECOND,
+    );
+    let all = [series(
+        &[],
+        Value::Total(Number::Integer(1), Some(Box::new(example))),
+    )];
+    assert!(page(Format::OpenMetrics1, &given, &all).contains(&format!("a=\"{long}\"")));
+    let longer = "ü".repeat(120);
+    let example = exemplar(
+        &[("a", &longer), ("span_id", "s"), ("trace_id", "t")],
+        1.0,
+        SECOND,
+    );
+    let all = [series(
+        &[],
+        Value::Total(Number::Integer(1), Some(Box::new(example))),
+    )];
+    let expected = "x_total 1 # {span_id=\"s\",trace_id=\"t\"} 1.0 1\n";
+    assert!(page(Format::OpenMetrics1, &given, &all).contains(expected));
+}
+
+#[test]
 fn what_openmetrics_forbids_is_left_out() {
     let given = family("x_total", Kind::Counter, "", "");
     let total = |value| series(&[], Value::Total(Number::Float(value), None));

@@ -8,7 +8,7 @@ use super::{
         accept::{Format, Style},
         plan::{Heading, Name},
     },
-    Ladder, comment, escaped, fits,
+    Ladder, brief, comment, escaped,
     labels::LabelText,
     number::{Whole, float, integer, number, seconds},
     open_metrics_head, sample, start, take_up_to,
@@ -184,7 +184,7 @@ impl Text {
         }
         self.line(heading, series, value, page);
         if let Some(exemplar) = exemplar {
-            self.exemplar(exemplar, page);
+            example(exemplar, self.is_open, &mut self.exemplar_labels, page);
         }
         page.push(b'\n');
         self.created(&heading.family, series, None, page);
@@ -242,7 +242,8 @@ impl Text {
         (steps, totals): (&Steps, &Totals<'_>),
         page: &mut Vec<u8>,
     ) {
-        let name = &heading.sample;
+        let (name, is_open, whole) = (&heading.sample, self.is_open, self.whole());
+        let labels = self.labels.of(&series.labels, Some("le"));
         let mut exemplars = totals.exemplars;
         let mut sum = 0_u64;
         let last = steps.bounds.len().saturating_sub(1);
@@ -251,33 +252,23 @@ impl Text {
                 true => totals.count, // also what lies above an infinite bound that was sent as one
                 false => sum.saturating_add(totals.counts.get(at).copied().unwrap_or_default()),
             };
-            let labels = self.labels.of(&series.labels, Some("le"));
             sample(name, "_bucket", labels, label, page);
             integer(sum, page);
             if let Some(exemplar) = take_up_to(&mut exemplars, *bound) {
-                self.exemplar(exemplar, page);
+                example(exemplar, is_open, &mut self.exemplar_labels, page);
             }
             page.push(b'\n');
         }
-        let labels = self.labels.of(&series.labels, Some("le"));
         // OpenMetrics wants both or neither, and a sum only if it can but grow.
         let grows =
             |sum: &f64| *sum >= 0.0 && steps.bounds.first().is_none_or(|bound| *bound >= 0.0);
-        let sum = totals.sum.filter(|sum| !self.is_open || grows(sum));
+        let sum = totals.sum.filter(|sum| !is_open || grows(sum));
         if let Some(sum) = sum {
             sample(name, "_sum", labels, "", page);
-            float(
-                sum,
-                if self.is_open {
-                    Whole::Pointed
-                } else {
-                    Whole::Bare
-                },
-                page,
-            );
+            float(sum, whole, page);
             page.push(b'\n');
         }
-        if sum.is_some() || !self.is_open {
+        if sum.is_some() || !is_open {
             sample(name, "_count", labels, "", page);
             integer(totals.count, page);
             page.push(b'\n');
@@ -336,30 +327,25 @@ impl Text {
         }
     }
 
-    /// An example at the end of a line, where the format has room for it.
-    fn exemplar(&mut self, exemplar: &Exemplar, page: &mut Vec<u8>) {
-        let Exemplar {
-            labels,
-            value,
-            time,
-        } = exemplar;
-        if !self.is_open || labels.as_str().is_empty() || !fits(labels) {
-            return;
-        }
-        page.extend_from_slice(b" # {");
-        page.extend_from_slice(self.exemplar_labels.of(labels, None).as_bytes());
-        page.extend_from_slice(b"} ");
-        float(*value, Whole::Pointed, page);
-        if *time != 0 {
-            page.push(b' ');
-            seconds(*time, page);
-        }
-    }
-
     pub(in super::super) fn finish(&self, page: &mut Vec<u8>) {
         if self.is_open {
             page.extend_from_slice(b"# EOF\n");
         }
+    }
+}
+
+/// An example at the end of a line, where the format has room for it.
+fn example(exemplar: &Exemplar, is_open: bool, text: &mut LabelText, page: &mut Vec<u8>) {
+    let Some(labels) = brief(&exemplar.labels).filter(|_| is_open) else {
+        return;
+    };
+    page.extend_from_slice(b" # {");
+    page.extend_from_slice(text.of(&labels, None).as_bytes());
+    page.extend_from_slice(b"} ");
+    float(exemplar.value, Whole::Pointed, page);
+    if exemplar.time != 0 {
+        page.push(b' ');
+        seconds(exemplar.time, page);
     }
 }
 
