@@ -1,6 +1,7 @@
 //! Telemetry: logs on standard error, traces and metrics over OTLP, trace context across processes.
 //!
-//! Spans have ids even if nothing is exported, so that logs can always be joined. Exporting never blocks the program:
+//! Spans have ids even if nothing is exported, so that logs can always be joined; requests then have ids and no span, since
+//! there are many of them and nobody would see it. Exporting never blocks the program:
 //! what does not fit in the queue is dropped, failures are counted and logged now and then. Metrics that Prometheus
 //! scrapes are not here but in the registry of the admin endpoint.
 
@@ -31,7 +32,12 @@ use tracing_subscriber::{
 
 pub use json::JsonLayer;
 pub use otlp::ExportError;
-pub use settings::{Endpoint, Headers, LogFilter, LogFormat, LogSettings, OtlpSettings, Sampling};
+pub use settings::{
+    Endpoint, Headers, LogFilter, LogFormat, LogSettings, OtlpSettings, Requests, Sampling,
+};
+
+/// What the spans of requests are known by to those who choose among spans.
+pub(super) const REQUEST_SPANS: &str = "agents::kit::http::request";
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +84,7 @@ pub struct Telemetry {
     tracers: SdkTracerProvider,
     meters: SdkMeterProvider,
     scope: InstrumentationScope,
+    requests: Requests,
 }
 
 impl Telemetry {
@@ -108,19 +115,25 @@ impl Telemetry {
             .with_tracked_inactivity(false);
         tracing_subscriber::registry()
             .with(lines.with_filter(filter.0))
-            .with(spans.with_filter(traced()))
+            .with(spans.with_filter(traced(otlp.requests())))
             .try_init()?;
         panics::install();
         Ok(Self {
             tracers,
             meters,
             scope,
+            requests: otlp.requests(),
         })
     }
 
     /// Where the program records the metrics that it pushes.
     pub fn meter(&self) -> Meter {
         self.meters.meter_with_scope(self.scope.clone())
+    }
+
+    /// What becomes of the requests that the program answers.
+    pub fn requests(&self) -> Requests {
+        self.requests
     }
 
     /// Lets go of it without sending what is left: someone is in a hurry, and dropping it would flush and block.
@@ -152,6 +165,12 @@ impl Telemetry {
 
 /// What becomes part of a trace: the spans of our own packages, all of which are named `agents` or start so. The
 /// exporter's client would otherwise trace itself.
-fn traced() -> Targets {
-    Targets::new().with_target("agents", LevelFilter::INFO)
+fn traced(requests: Requests) -> Targets {
+    let requests = match requests {
+        Requests::Recorded => LevelFilter::INFO,
+        Requests::Named => LevelFilter::OFF,
+    };
+    Targets::new()
+        .with_target("agents", LevelFilter::INFO)
+        .with_target(REQUEST_SPANS, requests)
 }

@@ -88,7 +88,8 @@ async fn assemble(config: Config, notes: Notes) -> Result<Program, Error> {
     program.tasks.support("policy", |shutdown| {
         policies.run(shutdown).map_err(Into::into)
     });
-    let service = service(Arc::new(admission), Room::new(reviews));
+    let requests = program.telemetry().requests();
+    let service = service(Arc::new(admission), Room::new(reviews), requests);
     serve(&mut program, listener, source, connections, service);
     Ok(program)
 }

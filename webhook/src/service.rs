@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents::kit::http::{BodyError, BoxError, HttpService, TextBody, read_body, traced};
+use agents::kit::telemetry::Requests;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::Full;
@@ -39,10 +40,10 @@ use crate::subject::Door;
 pub const BODY_LIMIT: usize = 7 * 1024 * 1024;
 
 /// The service for all doors.
-pub fn service(admission: Arc<Admission>, room: Room) -> impl HttpService {
+pub fn service(admission: Arc<Admission>, room: Room, requests: Requests) -> impl HttpService {
     let room = Arc::new(room);
     ServiceBuilder::new()
-        .layer(traced())
+        .layer(traced(requests))
         .service_fn(move |request| {
             let (admission, room) = (Arc::clone(&admission), Arc::clone(&room));
             async move { Ok::<_, Infallible>(respond(&admission, &room, request).await) }

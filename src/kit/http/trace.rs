@@ -1,30 +1,34 @@
-//! A span per request, as a child of the one that the client is in.
+//! A span per request, or at least ids, as a child of the one that the client is in.
 
 use std::task::{Context, Poll};
 
 use futures::{FutureExt, future::Inspect};
 use http::{Request, Response};
+use opentelemetry::context::{FutureExt as _, WithContext};
 use tower::{Layer, Service};
 use tracing::{Instrument, Span, field::Empty, info_span, instrument::Instrumented};
 
-use crate::kit::telemetry::propagation;
+use crate::kit::telemetry::{REQUEST_SPANS, Requests, propagation};
 
 /// A layer that traces requests. The admin endpoint goes without: probes are not worth a trace.
 ///
 /// The span is entered while the service works and not while its answer is sent: answers of ours are complete.
 #[derive(Clone, Copy, Debug)]
-pub struct Traced;
+pub struct Traced {
+    requests: Requests,
+}
 
 /// Makes that layer.
-pub fn traced() -> Traced {
-    Traced
+pub fn traced(requests: Requests) -> Traced {
+    Traced { requests }
 }
 
 impl<S> Layer<S> for Traced {
     type Service = Tracing<S>;
 
     fn layer(&self, service: S) -> Tracing<S> {
-        Tracing { service }
+        let requests = self.requests;
+        Tracing { service, requests }
     }
 }
 
@@ -32,6 +36,7 @@ impl<S> Layer<S> for Traced {
 #[derive(Clone, Debug)]
 pub struct Tracing<S> {
     service: S,
+    requests: Requests,
 }
 
 impl<S, A, B> Service<Request<A>> for Tracing<S>
@@ -40,7 +45,7 @@ where
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = Instrumented<Inspect<S::Future, Note<B, S::Error>>>;
+    type Future = WithContext<Instrumented<Inspect<S::Future, Note<B, S::Error>>>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.service.poll_ready(context)
@@ -48,8 +53,14 @@ where
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let span = span_of(&request);
+        let mut context = propagation::from_headers(request.headers());
+        match self.requests {
+            Requests::Recorded => propagation::adopt(&span, context.clone()),
+            Requests::Named => context = propagation::named_within(&context),
+        }
         let note: Note<B, S::Error> = note;
-        self.service.call(request).inspect(note).instrument(span)
+        let answered = self.service.call(request).inspect(note);
+        answered.instrument(span).with_context(context)
     }
 }
 
@@ -57,15 +68,14 @@ where
 type Note<B, E> = fn(&Result<Response<B>, E>);
 
 fn span_of<B>(request: &Request<B>) -> Span {
-    let span = info_span!(
+    info_span!(
+        target: REQUEST_SPANS,
         "request",
         otel.kind = "server",
         method = request.method().as_str(),
         path = request.uri().path(),
         status = Empty,
-    );
-    propagation::adopt(&span, propagation::from_headers(request.headers()));
-    span
+    )
 }
 
 /// Called within the span.

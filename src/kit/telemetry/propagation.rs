@@ -5,9 +5,12 @@ use http::{HeaderMap, HeaderName};
 use opentelemetry::{
     Context,
     propagation::{Extractor, Injector, TextMapPropagator},
-    trace::TraceContextExt,
+    trace::{SpanContext, TraceContextExt, TraceFlags},
 };
-use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::{
+    propagation::TraceContextPropagator,
+    trace::{IdGenerator, RandomIdGenerator},
+};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
@@ -25,11 +28,58 @@ pub fn from_traceparent(traceparent: &str) -> Option<Context> {
     context.span().span_context().is_valid().then_some(context)
 }
 
-/// What to hand to others so that they continue the trace of this span; none if the span is in no trace.
-pub fn traceparent(span: &Span) -> Option<String> {
+/// What to hand to others so that they continue the trace that the caller is in; none if it is in no trace.
+pub fn traceparent() -> Option<String> {
     let mut value = None;
-    TraceContextPropagator::new().inject_context(&span.context(), &mut Capture(&mut value));
+    Context::map_current(|context| {
+        TraceContextPropagator::new().inject_context(context, &mut Capture(&mut value));
+    });
     value
+}
+
+/// A context within another one that has ids and no span: others can refer to it, and nobody records it. A trace that
+/// begins here is one that others should record.
+pub fn named_within(parent: &Context) -> Context {
+    let ids = RandomIdGenerator::default();
+    let span = parent.span();
+    let outer = span.span_context();
+    let (trace, flags) = match outer.is_valid() {
+        true => (outer.trace_id(), outer.trace_flags()),
+        false => (ids.new_trace_id(), TraceFlags::SAMPLED),
+    };
+    let state = outer.trace_state().clone();
+    parent.with_remote_span_context(SpanContext::new(
+        trace,
+        ids.new_span_id(),
+        flags,
+        false,
+        state,
+    ))
+}
+
+/// Where in a trace work is done, to be taken along to another thread.
+#[derive(Clone, Debug)]
+pub struct Whereabouts {
+    span: Span,
+    context: Context,
+}
+
+impl Whereabouts {
+    /// Those of the caller.
+    pub fn here() -> Self {
+        Self {
+            span: Span::current(),
+            context: Context::current(),
+        }
+    }
+
+    /// Does work there.
+    pub fn carry_on<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.span.in_scope(|| {
+            let _there = self.context.clone().attach();
+            work()
+        })
+    }
 }
 
 /// Makes the span a child of the context. Only works before the span is first entered.
@@ -99,7 +149,7 @@ mod tests {
             headers.insert(TRACEPARENT, HeaderValue::from_static(GIVEN));
             let span = info_span!("review");
             adopt(&span, from_headers(&headers));
-            let handed_on = traceparent(&span).expect("a traceparent");
+            let handed_on = span.in_scope(traceparent).expect("a traceparent");
             assert!(
                 handed_on.starts_with(&format!("00-{TRACE_ID}-")),
                 "{handed_on}"
@@ -122,13 +172,34 @@ mod tests {
         traced(|| {
             let span = info_span!("review");
             adopt(&span, from_headers(&HeaderMap::new()));
-            let own = traceparent(&span).expect("a traceparent");
+            let own = span.in_scope(traceparent).expect("a traceparent");
             assert!(!own.contains(TRACE_ID), "{own}");
         });
     }
 
     #[test]
     fn a_span_that_is_not_traced_has_nothing_to_hand_on() {
-        assert_eq!(traceparent(&Span::none()), None);
+        assert_eq!(Span::none().in_scope(traceparent), None);
+    }
+
+    #[test]
+    fn what_has_ids_and_no_span_continues_a_trace_all_the_same() {
+        let unsampled = GIVEN.replace("-01", "-00");
+        for (given, trace, flags) in [
+            (Some(GIVEN), Some(TRACE_ID), "-01"),
+            (Some(&*unsampled), Some(TRACE_ID), "-00"),
+            (None, None, "-01"),
+        ] {
+            let parent = given.and_then(from_traceparent).unwrap_or_default();
+            let handed_on = || {
+                let _here = named_within(&parent).attach();
+                Whereabouts::here().carry_on(traceparent).expect("ids")
+            };
+            let (first, second) = (handed_on(), handed_on());
+            assert_ne!(first, second, "each has an id of its own");
+            assert!(trace.is_none_or(|trace| first.contains(trace)), "{first}");
+            assert!(first.ends_with(flags), "{first}");
+        }
+        assert_eq!(traceparent(), None, "nothing is left behind");
     }
 }

@@ -90,6 +90,26 @@ pub struct OtlpSettings {
     pub ratio: Ratio,
 }
 
+/// What becomes of the requests that a program answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requests {
+    /// Each is a span, which may be exported.
+    Recorded,
+    /// Each has ids, by which logs and objects can be joined, and that is all.
+    Named,
+}
+
+impl OtlpSettings {
+    /// What becomes of requests. Where nobody exports them, they are recorded only if the choice of what others record is
+    /// not the usual one: only then does it take a span to make it.
+    pub fn requests(&self) -> Requests {
+        match (&self.traces, self.sampling) {
+            (None, Sampling::ParentOrAlways) => Requests::Named,
+            _ => Requests::Recorded,
+        }
+    }
+}
+
 impl Settings for OtlpSettings {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         reader.heading("OpenTelemetry export");

@@ -7,7 +7,6 @@ use agents::kit::telemetry::propagation;
 use bytes::Bytes;
 use http::StatusCode;
 use jiff::Timestamp;
-use tracing::Span;
 
 use super::claim::Claim;
 use super::sampler::Sampler;
@@ -112,7 +111,7 @@ impl Admission {
         claim: &Claim,
     ) -> Option<Answer> {
         let traceparent = match door {
-            Door::Mutate => propagation::traceparent(&Span::current()),
+            Door::Mutate => propagation::traceparent(),
             Door::Validate | Door::MutateStatus | Door::ValidateStatus | Door::ValidateDelete => {
                 None // only specs get the trace that they came by
             }

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use agents::kit::telemetry::propagation::Whereabouts;
 use bytes::Bytes;
 use hyper::body::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
-use tracing::Span;
 
 use super::answer::{Admission, Answer};
 use super::budget::Budget;
@@ -92,12 +92,12 @@ impl Place {
             return admission.answer(door, &body);
         };
         let claim = Arc::new(Claim::default());
-        let (span, judge, judged) = (Span::current(), Arc::clone(admission), body.clone());
+        let (here, judge, judged) = (Whereabouts::here(), Arc::clone(admission), body.clone());
         let wanted = Arc::clone(&claim);
         let mut work = spawn_blocking(move || {
             // Held until the work is done, also when nobody waits for it any more.
             let _permit = permit;
-            span.in_scope(|| judge.answer_if_wanted(door, &judged, &wanted))
+            here.carry_on(|| judge.answer_if_wanted(door, &judged, &wanted))
         });
         let worked = match timeout_at(budget.deadline, &mut work).await {
             Ok(worked) => worked,

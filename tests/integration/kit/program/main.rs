@@ -10,7 +10,7 @@ use agents::{
         config::{Flags, Invalid, Reader, Setting, Settings},
         http::{HttpService, Limits, Server, TextBody, Transport, read_body, text, traced},
         program::{self, Error, Program, listen_on},
-        telemetry::Identity,
+        telemetry::{Identity, Requests},
     },
 };
 use clap::Parser;
@@ -83,7 +83,7 @@ async fn run(args: Flags<Config>) -> Result<(), Error> {
         die: Notify::new(),
         ready: Notify::new(),
     });
-    let service = service(Arc::clone(&buttons));
+    let service = service(Arc::clone(&buttons), program.telemetry().requests());
     program.tasks.work("work", |shutdown| async move {
         server.serve(service, shutdown).await;
         Ok(())
@@ -108,9 +108,9 @@ struct Buttons {
     ready: Notify,
 }
 
-fn service(buttons: Arc<Buttons>) -> impl HttpService {
+fn service(buttons: Arc<Buttons>, requests: Requests) -> impl HttpService {
     ServiceBuilder::new()
-        .layer(traced())
+        .layer(traced(requests))
         .service_fn(move |request| press(Arc::clone(&buttons), request))
 }
 
