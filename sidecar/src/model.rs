@@ -282,10 +282,7 @@ mod tests {
             ("http.route", "/a\"b\\c\nd"),
             ("z", "ü"),
         ]);
-        assert_eq!(
-            labels.as_str(),
-            r#"a="1","http.route"="/a\"b\\c\nd",z="ü""#
-        );
+        assert_eq!(labels.as_str(), r#"a="1","http.route"="/a\"b\\c\nd",z="ü""#);
         assert!(!labels.is_plain());
         assert_eq!(Labels::of([]).as_str(), "");
     }

@@ -78,11 +78,17 @@ impl Own {
     fn names(&self, wants_html: bool) -> Response<agents::kit::http::TextBody> {
         let rows = rows(self.store.names());
         let (kind, page) = match wants_html {
-            true => ("text/html; charset=utf-8", Ok(names_page::html(rows).into_bytes())),
+            true => (
+                "text/html; charset=utf-8",
+                Ok(names_page::html(rows).into_bytes()),
+            ),
             false => ("application/json", names_page::json(rows)),
         };
         let Ok(page) = page else {
-            return text(StatusCode::INTERNAL_SERVER_ERROR, "the names cannot be written\n");
+            return text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the names cannot be written\n",
+            );
         };
         let mut response = text(StatusCode::OK, page);
         let kind = HeaderValue::from_static(kind);
@@ -100,8 +106,14 @@ fn rows(named: Vec<Named>) -> Vec<NameRow> {
         }
     }
     let conflicts = |this: &Named| {
-        let all = this.exposed.as_ref().and_then(|exposed| sharing.get(exposed.as_str()));
-        let others = all.into_iter().flatten().filter(|other| **other != title(this));
+        let all = this
+            .exposed
+            .as_ref()
+            .and_then(|exposed| sharing.get(exposed.as_str()));
+        let others = all
+            .into_iter()
+            .flatten()
+            .filter(|other| **other != title(this));
         others.take(MOST_CONFLICTS).cloned().collect()
     };
     let row = |this: &Named| NameRow {
@@ -168,7 +180,10 @@ mod tests {
         ]);
         let conflicts: Vec<_> = rows.iter().map(|row| row.conflicts.clone()).collect();
         let none = Vec::<String>::new();
-        assert_eq!(conflicts, [vec!["a_b in By".to_owned()], vec!["a.b".to_owned()], none]);
+        assert_eq!(
+            conflicts,
+            [vec!["a_b in By".to_owned()], vec!["a.b".to_owned()], none]
+        );
         let refused = Refusal {
             reason: "time".to_owned(),
             points: 2,

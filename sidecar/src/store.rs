@@ -25,9 +25,7 @@ pub use census::{Identity, Targets};
 pub use index::{Named, Origin, Scope, Stream};
 pub use intake::{Intake, Open};
 pub use limits::Limits;
-pub use point::{
-    Data, Example, Hint, Metric, Pair, Point, Scaled, Sort, Temporality,
-};
+pub use point::{Data, Example, Hint, Metric, Pair, Point, Scaled, Sort, Temporality};
 pub use refusal::Refusal;
 pub use shelf::Shelf;
 pub use tally::{Oddity, Tally};

@@ -138,10 +138,15 @@ mod tests {
         let answer: serde_json::Value =
             serde_json::from_slice(&accepted(&tally, Encoding::Json)).unwrap();
         let message = r#"2 refused (time, first "x"): the time is missing"#;
-        let expected = json!({"partialSuccess": {"rejectedDataPoints": "2", "errorMessage": message}});
+        let expected =
+            json!({"partialSuccess": {"rejectedDataPoints": "2", "errorMessage": message}});
         assert_eq!(answer, expected);
         let bytes = accepted(&tally, Encoding::Protobuf);
-        assert!(bytes.windows(message.len()).any(|part| part == message.as_bytes()));
+        assert!(
+            bytes
+                .windows(message.len())
+                .any(|part| part == message.as_bytes())
+        );
     }
 
     #[test]
@@ -153,7 +158,11 @@ mod tests {
             (Denied::Busy, Code::Unavailable, 429),
             (Denied::Unimplemented("logs"), Code::Unimplemented, 501),
         ] {
-            assert_eq!((denied.code(), denied.status()), (code, status), "{denied:?}");
+            assert_eq!(
+                (denied.code(), denied.status()),
+                (code, status),
+                "{denied:?}"
+            );
         }
     }
 }

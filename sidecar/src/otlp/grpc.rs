@@ -79,8 +79,14 @@ pub(super) fn denied(denied: &Denied) -> Response<Answer> {
 fn response(answer: Answer) -> Response<Answer> {
     let mut response = Response::new(answer);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    headers.insert(ACCEPTED, HeaderValue::from_static("identity,gzip,deflate,zstd"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/grpc"),
+    );
+    headers.insert(
+        ACCEPTED,
+        HeaderValue::from_static("identity,gzip,deflate,zstd"),
+    );
     response
 }
 
@@ -110,18 +116,32 @@ mod tests {
     fn a_message_is_taken_out_of_its_frame() {
         assert_eq!(read(&[0, 0, 0, 0, 2, 7, 8], 2).unwrap(), [7, 8][..]);
         assert_eq!(read(&[0, 0, 0, 0, 0], 2).unwrap(), [][..]);
-        for wrong in [&[0, 0, 0][..], &[0, 0, 0, 0, 2, 7], &[2, 0, 0, 0, 1, 7], &[0, 0, 0, 0, 1, 7, 8]] {
-            assert!(matches!(read(wrong, 9), Err(Denied::Malformed(_))), "{wrong:?}");
+        for wrong in [
+            &[0, 0, 0][..],
+            &[0, 0, 0, 0, 2, 7],
+            &[2, 0, 0, 0, 1, 7],
+            &[0, 0, 0, 0, 1, 7, 8],
+        ] {
+            assert!(
+                matches!(read(wrong, 9), Err(Denied::Malformed(_))),
+                "{wrong:?}"
+            );
         }
     }
 
     #[test]
     fn one_that_is_too_long_is_never_sent_again() {
         let too_long = read(&[0, 0, 0, 0, 3, 7, 8, 9], 2).unwrap_err();
-        assert_eq!((too_long.clone(), too_long.code()), (Denied::TooLarge(2), Code::ResourceExhausted));
+        assert_eq!(
+            (too_long.clone(), too_long.code()),
+            (Denied::TooLarge(2), Code::ResourceExhausted)
+        );
         let response = denied(&too_long);
         assert_eq!(response.headers()["grpc-status"], "8");
-        assert_eq!(response.headers()["grpc-message"], "the request is larger than 2 bytes");
+        assert_eq!(
+            response.headers()["grpc-message"],
+            "the request is larger than 2 bytes"
+        );
     }
 
     #[test]

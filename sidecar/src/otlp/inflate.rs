@@ -69,7 +69,10 @@ fn malformed(error: io::Error) -> Denied {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::{Compression, write::{GzEncoder, ZlibEncoder}};
+    use flate2::{
+        Compression,
+        write::{GzEncoder, ZlibEncoder},
+    };
     use std::io::Write;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -99,23 +102,42 @@ mod tests {
         ];
         for (packing, packed) in cases {
             let packed = Bytes::from(packed);
-            assert_eq!(unpack(packed.clone(), packing, 1_000).unwrap(), bytes, "{packing:?}");
-            assert_eq!(unpack(packed, packing, 999), Err(Denied::TooLarge(999)), "{packing:?}");
+            assert_eq!(
+                unpack(packed.clone(), packing, 1_000).unwrap(),
+                bytes,
+                "{packing:?}"
+            );
+            assert_eq!(
+                unpack(packed, packing, 999),
+                Err(Denied::TooLarge(999)),
+                "{packing:?}"
+            );
         }
     }
 
     #[test]
     fn several_pieces_count_together() {
         let pieces = [gzip(&[1; 600]), gzip(&[2; 600])].concat();
-        assert_eq!(unpack(pieces.clone().into(), Packing::Gzip, 1_200).unwrap().len(), 1_200);
-        assert_eq!(unpack(pieces.into(), Packing::Gzip, 1_199), Err(Denied::TooLarge(1_199)));
+        assert_eq!(
+            unpack(pieces.clone().into(), Packing::Gzip, 1_200)
+                .unwrap()
+                .len(),
+            1_200
+        );
+        assert_eq!(
+            unpack(pieces.into(), Packing::Gzip, 1_199),
+            Err(Denied::TooLarge(1_199))
+        );
     }
 
     #[test]
     fn a_bomb_is_refused_before_it_is_unpacked() {
         let bomb = zstd(&vec![0; 64 << 20]);
         assert!(bomb.len() < 100_000);
-        assert_eq!(unpack(bomb.into(), Packing::Zstd, 4 << 20), Err(Denied::TooLarge(4 << 20)));
+        assert_eq!(
+            unpack(bomb.into(), Packing::Zstd, 4 << 20),
+            Err(Denied::TooLarge(4 << 20))
+        );
     }
 
     #[test]
@@ -130,7 +152,13 @@ mod tests {
     fn packings_are_known_by_name_and_never_in_lists() {
         assert_eq!(Packing::named(None), Ok(Packing::None));
         assert_eq!(Packing::named(Some("GZIP")), Ok(Packing::Gzip));
-        assert_eq!(Packing::named(Some("gzip, gzip")), Err(Denied::Packing("gzip, gzip".to_owned())));
-        assert_eq!(Packing::named(Some("br")), Err(Denied::Packing("br".to_owned())));
+        assert_eq!(
+            Packing::named(Some("gzip, gzip")),
+            Err(Denied::Packing("gzip, gzip".to_owned()))
+        );
+        assert_eq!(
+            Packing::named(Some("br")),
+            Err(Denied::Packing("br".to_owned()))
+        );
     }
 }

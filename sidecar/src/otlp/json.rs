@@ -7,8 +7,13 @@ mod schema;
 
 use std::fmt;
 
-use base64::{Engine, alphabet, engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig}};
-use serde::de::{self, DeserializeSeed, Deserializer, Expected, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use base64::{
+    Engine, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, Expected, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
 use super::write::Writer;
 use schema::{Form, Message};
@@ -165,8 +170,12 @@ impl<'de> Visitor<'de> for Value<'_> {
         let wrong = || E::invalid_value(de::Unexpected::Str(text), &form);
         match self.form {
             Form::Text => self.writer.bytes(self.number, text.as_bytes()),
-            Form::Hex => self.writer.bytes(self.number, &unhex(text).ok_or_else(wrong)?),
-            Form::Base64 => self.writer.bytes(self.number, &unbase64(text).ok_or_else(wrong)?),
+            Form::Hex => self
+                .writer
+                .bytes(self.number, &unhex(text).ok_or_else(wrong)?),
+            Form::Base64 => self
+                .writer
+                .bytes(self.number, &unbase64(text).ok_or_else(wrong)?),
             Form::Double | Form::Doubles => {
                 let value = double(text).ok_or_else(wrong)?;
                 self.writer.double(self.number, value);
@@ -233,16 +242,27 @@ impl<'de> Visitor<'de> for Value<'_> {
 impl Value<'_> {
     fn whole<E: de::Error>(self, value: i128) -> Result<(), E> {
         let wrong = || E::custom(format_args!("{value} is out of range"));
-        let Self { number, form, writer } = self;
+        let Self {
+            number,
+            form,
+            writer,
+        } = self;
         match form {
-            #[expect(clippy::cast_precision_loss, reason = "the sender chose a whole number for a double")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "the sender chose a whole number for a double"
+            )]
             Form::Double | Form::Doubles => writer.double(number, value as f64),
-            Form::Fixed | Form::Fixeds => writer.fixed64(number, value.try_into().map_err(|_| wrong())?),
+            Form::Fixed | Form::Fixeds => {
+                writer.fixed64(number, value.try_into().map_err(|_| wrong())?)
+            }
             Form::SignedFixed => {
                 let value: i64 = value.try_into().map_err(|_| wrong())?;
                 writer.fixed64(number, value.cast_unsigned());
             }
-            Form::Varint | Form::Varints => writer.varint(number, value.try_into().map_err(|_| wrong())?),
+            Form::Varint | Form::Varints => {
+                writer.varint(number, value.try_into().map_err(|_| wrong())?)
+            }
             Form::SignedVarint => {
                 let value: i64 = value.try_into().map_err(|_| wrong())?;
                 writer.varint(number, value.cast_unsigned());
@@ -287,7 +307,10 @@ fn unbase64(text: &str) -> Option<Vec<u8>> {
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, ANY);
     const FOR_ADDRESSES: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, ANY);
-    STANDARD.decode(text).or_else(|_| FOR_ADDRESSES.decode(text)).ok()
+    STANDARD
+        .decode(text)
+        .or_else(|_| FOR_ADDRESSES.decode(text))
+        .ok()
 }
 
 #[cfg(test)]

@@ -93,23 +93,44 @@ impl Metrics {
         registry.register("otlp_refused_points", help, refused.clone());
         let help = "What was taken, but is worth a look, by kind";
         registry.register("otlp_oddities", help, oddities.clone());
-        let outcomes = |transport| Outcome::ALL.iter().map(move |&outcome| RequestLabels { transport, outcome });
-        start_at_zero(requests, Transport::ALL.iter().flat_map(|&transport| outcomes(transport)));
-        start_at_zero(refused, Refusal::ALL.iter().map(|&reason| RefusalLabel { reason }));
-        start_at_zero(oddities, Oddity::ALL.iter().map(|&kind| OddityLabel { kind }));
+        let outcomes = |transport| {
+            Outcome::ALL
+                .iter()
+                .map(move |&outcome| RequestLabels { transport, outcome })
+        };
+        start_at_zero(
+            requests,
+            Transport::ALL
+                .iter()
+                .flat_map(|&transport| outcomes(transport)),
+        );
+        start_at_zero(
+            refused,
+            Refusal::ALL.iter().map(|&reason| RefusalLabel { reason }),
+        );
+        start_at_zero(
+            oddities,
+            Oddity::ALL.iter().map(|&kind| OddityLabel { kind }),
+        );
         metrics
     }
 
     pub(super) fn request(&self, transport: Transport, result: Result<&Tally, &Denied>) {
         let outcome = Outcome::of(result);
-        self.requests.get_or_create(&RequestLabels { transport, outcome }).inc();
+        self.requests
+            .get_or_create(&RequestLabels { transport, outcome })
+            .inc();
         let Ok(tally) = result else { return };
         self.points.inc_by(tally.taken);
         for (reason, points, _) in &tally.refused {
-            self.refused.get_or_create(&RefusalLabel { reason: *reason }).inc_by(*points);
+            self.refused
+                .get_or_create(&RefusalLabel { reason: *reason })
+                .inc_by(*points);
         }
         for (kind, times) in &tally.odd {
-            self.oddities.get_or_create(&OddityLabel { kind: *kind }).inc_by(*times);
+            self.oddities
+                .get_or_create(&OddityLabel { kind: *kind })
+                .inc_by(*times);
         }
     }
 

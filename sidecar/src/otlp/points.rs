@@ -89,7 +89,14 @@ pub(super) fn read<'a, T>(
             number if number == numbers.attributes => {
                 let (from, to) = field.place;
                 if attributes.1 == from || attributes.1 == 0 {
-                    attributes = (if attributes.1 == 0 { from } else { attributes.0 }, to);
+                    attributes = (
+                        if attributes.1 == 0 {
+                            from
+                        } else {
+                            attributes.0
+                        },
+                        to,
+                    );
                     continue;
                 }
                 // Not in a row: gathered, which nobody's encoder makes necessary.
@@ -191,11 +198,7 @@ impl Values {
         Ok(())
     }
 
-    fn summary(
-        &mut self,
-        field: Field<'_>,
-        quantiles: &mut Vec<(f64, f64)>,
-    ) -> Result<(), Unread> {
+    fn summary(&mut self, field: Field<'_>, quantiles: &mut Vec<(f64, f64)>) -> Result<(), Unread> {
         match field.number {
             4 => self.count = field.content.fixed64()?,
             5 => self.sum = Some(field.content.double()?),

@@ -113,7 +113,10 @@ impl Shared {
         let Some(signal) = Signal::at(head.uri.path()) else {
             return match is_grpc {
                 true => grpc::denied(&Denied::Unimplemented("such calls")),
-                false => plain(StatusCode::NOT_FOUND, "no such path; metrics go to /v1/metrics\n"),
+                false => plain(
+                    StatusCode::NOT_FOUND,
+                    "no such path; metrics go to /v1/metrics\n",
+                ),
             };
         };
         if head.method != Method::POST {
@@ -121,7 +124,9 @@ impl Shared {
         }
         if is_grpc {
             let taken = self.take_grpc(signal, &head.headers, body).await;
-            self.receiving.metrics.request(Transport::Grpc, taken.as_ref());
+            self.receiving
+                .metrics
+                .request(Transport::Grpc, taken.as_ref());
             return match taken {
                 Ok(tally) => grpc::accepted(answer::accepted(&tally, Encoding::Protobuf)),
                 Err(denied) => grpc::denied(&denied),
@@ -132,7 +137,9 @@ impl Shared {
             return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, words);
         };
         let taken = self.take_http(signal, encoding, &head.headers, body).await;
-        self.receiving.metrics.request(Transport::Http, taken.as_ref());
+        self.receiving
+            .metrics
+            .request(Transport::Http, taken.as_ref());
         match taken {
             Ok(tally) => respond(StatusCode::OK, answer::accepted(&tally, encoding), encoding),
             Err(denied) => {
@@ -148,7 +155,12 @@ impl Shared {
         }
     }
 
-    async fn take_grpc<B>(&self, signal: Signal, headers: &HeaderMap, body: B) -> Result<Tally, Denied>
+    async fn take_grpc<B>(
+        &self,
+        signal: Signal,
+        headers: &HeaderMap,
+        body: B,
+    ) -> Result<Tally, Denied>
     where
         B: Body<Data = Bytes, Error: Into<agents::kit::http::BoxError>>,
     {
@@ -188,10 +200,16 @@ impl Shared {
         B: Body<Data = Bytes, Error: Into<agents::kit::http::BoxError>>,
     {
         let most = self.receiving.most;
-        let declared = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
+        let declared = body
+            .size_hint()
+            .exact()
+            .and_then(|size| usize::try_from(size).ok());
         let expected = declared.unwrap_or(most).min(most);
         let units = u32::try_from(expected.div_ceil(UNIT)).unwrap_or(u32::MAX);
-        let room = self.room.try_acquire_many(units).map_err(|_| Denied::Busy)?;
+        let room = self
+            .room
+            .try_acquire_many(units)
+            .map_err(|_| Denied::Busy)?;
         match read_body(body, most).await {
             Ok(body) => Ok((body, room)),
             Err(BodyError::TooLarge { limit }) => Err(Denied::TooLarge(limit)),

@@ -100,12 +100,18 @@ impl config::Settings for Settings {
 
 fn read_rules(reader: &mut Reader<'_>) -> Result<Rules, Invalid> {
     let strategy = reader.value(
-        Setting::<Strategy>::new(variable::TRANSLATION, "How names of OTLP become names of Prometheus")
-            .or("UnderscoreEscapingWithSuffixes"),
+        Setting::<Strategy>::new(
+            variable::TRANSLATION,
+            "How names of OTLP become names of Prometheus",
+        )
+        .or("UnderscoreEscapingWithSuffixes"),
     );
     let keep = reader.value(
-        Setting::<bool>::new(variable::KEEP_UNDERSCORES, "Whether several underscores in a label name stay")
-            .or("false"),
+        Setting::<bool>::new(
+            variable::KEEP_UNDERSCORES,
+            "Whether several underscores in a label name stay",
+        )
+        .or("false"),
     );
     let sanitise = reader.value(
         Setting::<bool>::new(
@@ -115,8 +121,11 @@ fn read_rules(reader: &mut Reader<'_>) -> Result<Rules, Invalid> {
         .or("false"),
     );
     let scopes = reader.value(
-        Setting::<bool>::new(variable::SCOPE_LABELS, "Whether series carry the scope that they come from")
-            .or("true"),
+        Setting::<bool>::new(
+            variable::SCOPE_LABELS,
+            "Whether series carry the scope that they come from",
+        )
+        .or("true"),
     );
     let targets = reader.value(
         Setting::<Targets>::new(
@@ -140,9 +149,12 @@ fn read_rules(reader: &mut Reader<'_>) -> Result<Rules, Invalid> {
 
 fn read_limits(reader: &mut Reader<'_>) -> Result<Limits, Invalid> {
     let metric = reader.value(
-        Setting::<usize>::new(variable::METRIC_SERIES, "Series of one metric; more are refused, or flow into one if they are deltas")
-            .or("10000")
-            .within("1", "10000000"),
+        Setting::<usize>::new(
+            variable::METRIC_SERIES,
+            "Series of one metric; more are refused, or flow into one if they are deltas",
+        )
+        .or("10000")
+        .within("1", "10000000"),
     );
     let all = reader.value(
         Setting::<usize>::new(variable::SERIES, "Series in all; more are refused")

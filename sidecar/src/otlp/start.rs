@@ -95,10 +95,22 @@ impl Collector for Held {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let store = &self.0;
         let held = [
-            ("otlp_series", "Series that are known, hidden ones included", store.series()),
+            (
+                "otlp_series",
+                "Series that are known, hidden ones included",
+                store.series(),
+            ),
             ("otlp_families", "Names of metrics", store.families()),
-            ("otlp_targets", "Targets that were heard of lately", store.targets()),
-            ("otlp_series_bytes", "Memory that series take, about", store.weight()),
+            (
+                "otlp_targets",
+                "Targets that were heard of lately",
+                store.targets(),
+            ),
+            (
+                "otlp_series_bytes",
+                "Memory that series take, about",
+                store.weight(),
+            ),
         ];
         for (name, help, value) in held {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));

@@ -64,7 +64,9 @@ fn of_target<'a>(
         let rows = rows(resource, 1).map_err(|_| Refusal::Text)?;
         super::pairs(&rows)
     });
-    each(message, 2, |scope| of_scope(scope, &origin, intake, scratch))
+    each(message, 2, |scope| {
+        of_scope(scope, &origin, intake, scratch)
+    })
 }
 
 fn of_scope<'a>(
@@ -147,7 +149,12 @@ fn scope_labels(described: &[u8], schema: &[u8]) -> Result<Vec<Pair>, Refusal> {
 fn rows(message: &[u8], number: u32) -> Result<Vec<u8>, Malformed> {
     let mut rows = Vec::new();
     let mut fields = Fields::of(message);
-    while let Some(Field { number: found, place: (from, to), .. }) = fields.next()? {
+    while let Some(Field {
+        number: found,
+        place: (from, to),
+        ..
+    }) = fields.next()?
+    {
         if found == number {
             rows.extend_from_slice(message.get(from..to).unwrap_or_default());
         }

@@ -143,7 +143,11 @@ mod tests {
     #[test]
     fn what_the_operator_says_stays() {
         let mut single = Census::new(Targets::Single);
-        for (instance, expected) in [("a", Change::None), ("b", Change::Successor), ("a", Change::Successor)] {
+        for (instance, expected) in [
+            ("a", Change::None),
+            ("b", Change::Successor),
+            ("a", Change::Successor),
+        ] {
             assert_eq!(single.hear(&who(instance), 1), expected);
         }
         let mut federated = Census::new(Targets::Federated);

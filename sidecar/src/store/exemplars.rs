@@ -31,7 +31,9 @@ pub(super) fn attach(
         Value::Histogram(histogram) => {
             let bounds = &histogram.bounds;
             let bucket = |value: f64| bounds.partition_point(|bound| *bound < value);
-            histogram.exemplars = latest(made.filter(|one| !one.value.is_nan()), |one| bucket(one.value));
+            histogram.exemplars = latest(made.filter(|one| !one.value.is_nan()), |one| {
+                bucket(one.value)
+            });
         }
         Value::Exponential(histogram) => {
             let mut all: Vec<_> = made.filter(|one| !one.value.is_nan()).collect();
@@ -80,15 +82,22 @@ fn exemplar(example: &Example<'_>, read: ReadAttributes, options: LabelOptions) 
         }
     }
     let mut ids = Vec::new();
-    for (name, id, length) in [("span_id", example.span, 8), ("trace_id", example.trace, 16)] {
+    for (name, id, length) in [
+        ("span_id", example.span, 8),
+        ("trace_id", example.trace, 16),
+    ] {
         labels.remove(name);
         if id.len() == length && id.iter().any(|byte| *byte != 0) {
             ids.push((name.to_owned(), hex(id)));
         }
     }
-    let characters = |(name, value): (&String, &String)| name.chars().count() + value.chars().count();
+    let characters =
+        |(name, value): (&String, &String)| name.chars().count() + value.chars().count();
     let all: usize = labels.iter().map(characters).sum::<usize>()
-        + ids.iter().map(|(name, id)| name.len() + id.len()).sum::<usize>();
+        + ids
+            .iter()
+            .map(|(name, id)| name.len() + id.len())
+            .sum::<usize>();
     if all > MOST_CHARACTERS {
         labels.clear();
     }

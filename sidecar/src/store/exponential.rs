@@ -134,7 +134,13 @@ fn coarser(side: &Buckets, steps: i32) -> Result<Buckets, Refusal> {
 
 /// Makes it as coarse as it has to be.
 fn fit(histogram: &mut Exponential) -> Result<(), Refusal> {
-    while histogram.positive.counts.len().max(histogram.negative.counts.len()) > MOST {
+    while histogram
+        .positive
+        .counts
+        .len()
+        .max(histogram.negative.counts.len())
+        > MOST
+    {
         if histogram.scale <= COARSEST {
             return Err(Refusal::Buckets);
         }
@@ -177,7 +183,9 @@ fn share_zero(one: &mut Exponential, other: &mut Exponential) {
     loop {
         let cut = [&*one, &*other]
             .into_iter()
-            .flat_map(|histogram| [&histogram.positive, &histogram.negative].map(|side| (histogram.scale, side)))
+            .flat_map(|histogram| {
+                [&histogram.positive, &histogram.negative].map(|side| (histogram.scale, side))
+            })
             .find_map(|(scale, side)| cut_by(side, scale, threshold));
         match cut {
             Some(end) => threshold = end,
@@ -257,9 +265,15 @@ mod tests {
         assert_eq!(refused(|point| point.scale = -5), Refusal::Buckets);
         assert_eq!(refused(|point| point.scale = 21), Refusal::Buckets);
         assert_eq!(refused(|point| point.count = 2), Refusal::Buckets);
-        assert_eq!(refused(|point| point.zero_threshold = -1.0), Refusal::Buckets);
+        assert_eq!(
+            refused(|point| point.zero_threshold = -1.0),
+            Refusal::Buckets
+        );
         assert_eq!(refused(|point| point.positive.0 = 2_000), Refusal::Buckets);
-        assert_eq!(refused(|point| point.positive.0 = i32::MIN), Refusal::Buckets);
+        assert_eq!(
+            refused(|point| point.positive.0 = i32::MIN),
+            Refusal::Buckets
+        );
         assert_eq!(refused(|point| point.sum = None), Refusal::Value);
         let mut no_numbers = good;
         no_numbers.count = 4;

@@ -12,7 +12,9 @@ use std::{
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{
-    Hint, Identity, Metric, Pair, Refusal, Rules, Sort, Targets, census::{Census, Change}, labels, lock,
+    Hint, Identity, Metric, Pair, Refusal, Rules, Sort, Targets,
+    census::{Census, Change},
+    labels, lock,
     shelf::{Shelf, Swept},
 };
 use crate::{
@@ -211,7 +213,12 @@ impl Index {
         let others: BTreeSet<u32> = streams
             .filter(|stream| Some(stream.identity) != current)
             .map(|stream| stream.id)
-            .chain(self.identities.values().copied().filter(|it| Some(*it) != current))
+            .chain(
+                self.identities
+                    .values()
+                    .copied()
+                    .filter(|it| Some(*it) != current),
+            )
             .collect();
         let shelves = self.shelves.values();
         let swept = shelves.map(|shelf| {
@@ -359,16 +366,17 @@ impl Index {
             seen: now.into(),
         });
         let hasher = &self.hasher;
-        self.streams.insert_unique(hash, Arc::clone(&stream), |stream| {
-            hasher.hash_one((
-                stream.identity,
-                stream.scope,
-                &*stream.name,
-                &*stream.unit,
-                stream.sort,
-                stream.hint,
-            ))
-        });
+        self.streams
+            .insert_unique(hash, Arc::clone(&stream), |stream| {
+                hasher.hash_one((
+                    stream.identity,
+                    stream.scope,
+                    &*stream.name,
+                    &*stream.unit,
+                    stream.sort,
+                    stream.hint,
+                ))
+            });
         Ok((stream, is_described_otherwise))
     }
 
@@ -389,7 +397,9 @@ impl Index {
         }
         let mut help = metric.description;
         if help.len() > rules.limits.value_bytes {
-            help = help.get(..help.floor_char_boundary(rules.limits.value_bytes)).unwrap_or_default();
+            help = help
+                .get(..help.floor_char_boundary(rules.limits.value_bytes))
+                .unwrap_or_default();
         }
         if let Some(shelf) = self.shelves.get(&*name) {
             let family = shelf.family();
@@ -440,7 +450,10 @@ impl Index {
             let is_info = **name == *TARGET_INFO;
             let live = |slot: &super::shelf::Slot| {
                 let mut origins = self.origins.values();
-                is_info && origins.any(|it| it.identity == slot.stream && it.seen.load(Ordering::Relaxed) >= shown)
+                is_info
+                    && origins.any(|it| {
+                        it.identity == slot.stream && it.seen.load(Ordering::Relaxed) >= shown
+                    })
             };
             let gone = lock(&shelf.state).sweep(
                 |slot| slot.seen < shown && !live(slot),
@@ -450,14 +463,18 @@ impl Index {
         }
         let is_used = |seen: &AtomicU64| seen.load(Ordering::Relaxed) >= known;
         // Who holds one is about to write; the lock of the index keeps anyone else from getting it.
-        self.streams.retain(|stream| is_used(&stream.seen) || Arc::strong_count(stream) > 1);
+        self.streams
+            .retain(|stream| is_used(&stream.seen) || Arc::strong_count(stream) > 1);
         self.scopes.retain(|_, scope| is_used(&scope.seen));
         self.origins.retain(|_, origin| is_used(&origin.seen));
-        let numbers: BTreeSet<u32> = self.origins.values().map(|origin| origin.identity).collect();
+        let numbers: BTreeSet<u32> = self
+            .origins
+            .values()
+            .map(|origin| origin.identity)
+            .collect();
         self.identities.retain(|_, number| numbers.contains(number));
-        self.shelves.retain(|_, shelf| {
-            Arc::strong_count(shelf) > 1 || lock(&shelf.state).len() > 0
-        });
+        self.shelves
+            .retain(|_, shelf| Arc::strong_count(shelf) > 1 || lock(&shelf.state).len() > 0);
         swept
     }
 }
@@ -472,7 +489,12 @@ fn counted(family: &str, swept: Swept) -> Swept {
 
 fn kind(metric: &Metric<'_>) -> Kind {
     match (metric.sort, metric.hint) {
-        (Sort::Sum { is_monotonic: true, .. }, _) => Kind::Counter,
+        (
+            Sort::Sum {
+                is_monotonic: true, ..
+            },
+            _,
+        ) => Kind::Counter,
         (Sort::Histogram(_) | Sort::Exponential(_), _) => Kind::Histogram,
         (Sort::Summary, _) => Kind::Summary,
         (Sort::Gauge | Sort::Sum { .. }, Hint::None) => Kind::Gauge,
@@ -486,7 +508,9 @@ fn metric_type(metric: &Metric<'_>) -> MetricType {
     match metric.sort {
         Sort::Gauge if metric.hint == Hint::Unknown => MetricType::Unknown,
         Sort::Gauge => MetricType::Gauge,
-        Sort::Sum { is_monotonic: true, .. } => MetricType::Counter,
+        Sort::Sum {
+            is_monotonic: true, ..
+        } => MetricType::Counter,
         Sort::Sum { .. } => MetricType::UpDown,
         Sort::Histogram(_) => MetricType::Histogram,
         Sort::Exponential(_) => MetricType::Exponential,

@@ -116,7 +116,11 @@ impl Open<'_, '_> {
 
     #[inline]
     fn update(&mut self, at: u32, point: &Point<'_>) -> Result<Taken, Refusal> {
-        let Self { state, stream, intake } = self;
+        let Self {
+            state,
+            stream,
+            intake,
+        } = self;
         let Some(slot) = state.get_mut(at) else {
             return Err(Refusal::Collision);
         };
@@ -129,8 +133,18 @@ impl Open<'_, '_> {
         let before = has_examples.then(|| slot.series.value.clone());
         let taken = merge::next(&mut slot.series, stream.sort, point)?;
         if has_examples {
-            let Store { read_attributes, rules, .. } = intake.store;
-            exemplars::attach(&mut slot.series.value, before, point, *read_attributes, rules.names);
+            let Store {
+                read_attributes,
+                rules,
+                ..
+            } = intake.store;
+            exemplars::attach(
+                &mut slot.series.value,
+                before,
+                point,
+                *read_attributes,
+                rules.names,
+            );
         }
         slot.is_shown = true;
         Ok(taken)
@@ -203,9 +217,17 @@ impl Open<'_, '_> {
     }
 
     fn create(&mut self, labels: Labels, point: &Point<'_>) -> Result<u32, Refusal> {
-        let Self { state, stream, intake } = self;
+        let Self {
+            state,
+            stream,
+            intake,
+        } = self;
         let mut value = merge::first(stream.sort, point)?;
-        let Store { read_attributes, rules, .. } = intake.store;
+        let Store {
+            read_attributes,
+            rules,
+            ..
+        } = intake.store;
         if !point.exemplars.is_empty() {
             exemplars::attach(&mut value, None, point, *read_attributes, rules.names);
         }
@@ -230,7 +252,11 @@ impl Open<'_, '_> {
         let Some(at) = self.state.find_named(&labels) else {
             return self.create(labels, point).map(|_| Taken::Stored);
         };
-        let Self { state, stream, intake } = self;
+        let Self {
+            state,
+            stream,
+            intake,
+        } = self;
         let Some(slot) = state.get_mut(at) else {
             return Err(Refusal::MetricLimit);
         };

@@ -58,7 +58,11 @@ pub(super) fn of(
 }
 
 /// Several attributes as one set, for a target or a scope: no limit is exceeded silently, the rest is left out.
-pub(super) fn described(attributes: Vec<Pair>, options: LabelOptions, limits: &Limits) -> Vec<Pair> {
+pub(super) fn described(
+    attributes: Vec<Pair>,
+    options: LabelOptions,
+    limits: &Limits,
+) -> Vec<Pair> {
     let mut attributes = attributes;
     attributes.sort();
     let mut labels = BTreeMap::new();
@@ -75,12 +79,7 @@ pub(super) fn described(attributes: Vec<Pair>, options: LabelOptions, limits: &L
     pairs.map(|(name, value)| Pair { name, value }).collect()
 }
 
-fn join(
-    labels: &mut BTreeMap<String, String>,
-    name: String,
-    value: &str,
-    is_joined: &mut bool,
-) {
+fn join(labels: &mut BTreeMap<String, String>, name: String, value: &str, is_joined: &mut bool) {
     match labels.get_mut(&name) {
         Some(joined) => {
             *is_joined = true;
@@ -116,7 +115,13 @@ mod tests {
 
     fn text(given: &[(&str, &str)], added: &[(&str, &str)], sort: Sort) -> Result<String, Refusal> {
         let limits = Limits::default();
-        let made = of(pairs(given), &pairs(added), sort, LabelOptions::default(), &limits)?;
+        let made = of(
+            pairs(given),
+            &pairs(added),
+            sort,
+            LabelOptions::default(),
+            &limits,
+        )?;
         Ok(made.labels.as_str().to_owned())
     }
 
@@ -125,14 +130,23 @@ mod tests {
         let histogram = Sort::Histogram(Temporality::Cumulative);
         let cases: &[(&[(&str, &str)], &[(&str, &str)], Sort, &str)] = &[
             (
-                &[("hello_world", "c"), ("hello-world", "a"), ("hello.world", "b")],
+                &[
+                    ("hello_world", "c"),
+                    ("hello-world", "a"),
+                    ("hello.world", "b"),
+                ],
                 &[],
                 Sort::Gauge,
                 r#"hello_world="a;b;c""#,
             ),
             (&[("le", "x")], &[], Sort::Gauge, r#"le="x""#),
             (&[("le", "x")], &[], histogram, r#"exported_le="x""#),
-            (&[("quantile", "x")], &[], Sort::Summary, r#"exported_quantile="x""#),
+            (
+                &[("quantile", "x")],
+                &[],
+                Sort::Summary,
+                r#"exported_quantile="x""#,
+            ),
             (
                 &[("job", "mine"), ("a", "1")],
                 &[("job", "shop/cart")],
@@ -142,16 +156,28 @@ mod tests {
             (&[("__name__", "x"), ("empty", "")], &[], Sort::Gauge, ""),
         ];
         for (given, added, sort, expected) in cases {
-            assert_eq!(text(given, added, *sort).as_deref(), Ok(*expected), "{given:?}");
+            assert_eq!(
+                text(given, added, *sort).as_deref(),
+                Ok(*expected),
+                "{given:?}"
+            );
         }
     }
 
     #[test]
     fn what_is_too_long_or_has_no_name_is_refused() {
         let long = "x".repeat(Limits::default().value_bytes + 1);
-        assert_eq!(text(&[("a", &long)], &[], Sort::Gauge), Err(Refusal::TooLong));
-        assert_eq!(text(&[("", "x")], &[], Sort::Gauge), Err(Refusal::LabelName));
-        let names: Vec<_> = (0..=Limits::default().labels).map(|n| format!("l{n}")).collect();
+        assert_eq!(
+            text(&[("a", &long)], &[], Sort::Gauge),
+            Err(Refusal::TooLong)
+        );
+        assert_eq!(
+            text(&[("", "x")], &[], Sort::Gauge),
+            Err(Refusal::LabelName)
+        );
+        let names: Vec<_> = (0..=Limits::default().labels)
+            .map(|n| format!("l{n}"))
+            .collect();
         let many: Vec<_> = names.iter().map(|name| (name.as_str(), "x")).collect();
         assert_eq!(text(&many, &[], Sort::Gauge), Err(Refusal::TooLong));
     }

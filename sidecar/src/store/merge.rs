@@ -30,11 +30,7 @@ pub(super) fn first(sort: Sort, point: &Point<'_>) -> Result<Value, Refusal> {
 }
 
 /// A further point of a series.
-pub(super) fn next(
-    known: &mut Series,
-    sort: Sort,
-    point: &Point<'_>,
-) -> Result<Taken, Refusal> {
+pub(super) fn next(known: &mut Series, sort: Sort, point: &Point<'_>) -> Result<Taken, Refusal> {
     let new = first(sort, point)?;
     if temporality(sort) == Some(Temporality::Delta) {
         return add(known, new, point);
@@ -115,7 +111,11 @@ fn add(known: &mut Series, new: Value, point: &Point<'_>) -> Result<Taken, Refus
     sum_up(&mut known.value, new)?;
     let is_gap = start > known.time;
     known.time = time;
-    Ok(if is_gap { Taken::AfterGap } else { Taken::Stored })
+    Ok(if is_gap {
+        Taken::AfterGap
+    } else {
+        Taken::Stored
+    })
 }
 
 /// Whether two can be added: totals always, histograms with the same bounds.

@@ -81,7 +81,10 @@ mod tests {
 
     #[test]
     fn every_reason_has_a_name_of_its_own() {
-        let names: BTreeSet<_> = Refusal::ALL.iter().map(|refusal| refusal.as_str()).collect();
+        let names: BTreeSet<_> = Refusal::ALL
+            .iter()
+            .map(|refusal| refusal.as_str())
+            .collect();
         assert_eq!(names.len(), Refusal::ALL.len());
     }
 }

@@ -103,7 +103,10 @@ impl Shelf {
         };
         let rest = order.get(from..).unwrap_or_default();
         let (now, later) = rest.split_at(most.min(rest.len()));
-        for slot in now.iter().filter_map(|at| slots.get(*at as usize)?.as_ref()) {
+        for slot in now
+            .iter()
+            .filter_map(|at| slots.get(*at as usize)?.as_ref())
+        {
             if slot.is_shown {
                 visit(&slot.series);
             }
@@ -182,7 +185,12 @@ impl State {
 
     /// Remembers by which attributes a stream means a slot.
     pub(super) fn remember(&mut self, stream: u32, attributes: &[u8], at: u32) {
-        let Self { keys, hasher, slots, .. } = self;
+        let Self {
+            keys,
+            hasher,
+            slots,
+            ..
+        } = self;
         let Some(slot) = slots.get_mut(at as usize).and_then(Option::as_mut) else {
             return;
         };
@@ -231,7 +239,12 @@ impl State {
 
     fn tidy(&mut self, swept: &mut Swept) {
         let Self {
-            slots, keys, named, order, free, ..
+            slots,
+            keys,
+            named,
+            order,
+            free,
+            ..
         } = self;
         let is_there = |at: u32| slots.get(at as usize).is_some_and(Option::is_some);
         keys.retain(|key| {
@@ -243,7 +256,9 @@ impl State {
         });
         named.retain(|at| is_there(*at));
         order.retain(|at| is_there(*at));
-        *free = (0..slots.len() as u32).filter(|at| !is_there(*at)).collect();
+        *free = (0..slots.len() as u32)
+            .filter(|at| !is_there(*at))
+            .collect();
         if free.len() == slots.len() {
             // An empty shelf gives back what it had.
             slots.clear();
@@ -260,8 +275,16 @@ impl State {
         }
         let Self { slots, order, .. } = self;
         order.clear();
-        order.extend((0..slots.len() as u32).filter(|at| slots.get(*at as usize).is_some_and(Option::is_some)));
-        let labels = |at: &u32| slots.get(*at as usize).and_then(Option::as_ref).map(|slot| &slot.series.labels);
+        order.extend(
+            (0..slots.len() as u32)
+                .filter(|at| slots.get(*at as usize).is_some_and(Option::is_some)),
+        );
+        let labels = |at: &u32| {
+            slots
+                .get(*at as usize)
+                .and_then(Option::as_ref)
+                .map(|slot| &slot.series.labels)
+        };
         order.sort_unstable_by(|one, other| labels(one).cmp(&labels(other)));
         self.is_ordered = true;
     }
@@ -346,7 +369,10 @@ mod tests {
             lock(&shelf.state).put(series(label), 1, 1);
         }
         for most in 1..6 {
-            assert_eq!(page(&shelf, most), [r#"a="a""#, r#"a="b""#, r#"a="c""#, r#"a="d""#]);
+            assert_eq!(
+                page(&shelf, most),
+                [r#"a="a""#, r#"a="b""#, r#"a="c""#, r#"a="d""#]
+            );
         }
     }
 
@@ -360,7 +386,9 @@ mod tests {
         assert!(shelf.read(&mut after, 1, &mut |_| {}));
         lock(&shelf.state).put(series("a"), 1, 1);
         let mut rest = Vec::new();
-        assert!(!shelf.read(&mut after, 9, &mut |series| rest.push(series.labels.clone())));
+        assert!(!shelf.read(&mut after, 9, &mut |series| {
+            rest.push(series.labels.clone())
+        }));
         assert_eq!(rest, [Labels::of([("a", "d")])]);
     }
 
@@ -375,7 +403,10 @@ mod tests {
         let swept = state.sweep(|slot| slot.seen < 5, |slot| slot.seen < 5);
         assert_eq!((swept.hidden, swept.forgotten), (1, 1));
         assert_eq!(swept.weight, weight(&Labels::of([("a", "old")]), b"old"));
-        assert_eq!((state.find(1, b"old"), state.find(1, b"new")), (None, Some(new)));
+        assert_eq!(
+            (state.find(1, b"old"), state.find(1, b"new")),
+            (None, Some(new))
+        );
         assert_eq!(state.find_named(&Labels::of([("a", "old")])), None);
         assert_eq!(state.put(series("other"), 1, 9), old);
         drop(state);

@@ -48,11 +48,15 @@ struct Sent<'a>(&'a str, u64, u64, i64);
 /// Sends points of one metric as a target with these attributes; says what became of them.
 fn send(store: &Store, target: &str, now: u64, metric: Metric<'_>, points: &[Sent<'_>]) -> Tally {
     let mut intake = store.intake(now);
-    let origin = intake.origin(target.as_bytes(), || read(target.as_bytes())).unwrap();
+    let origin = intake
+        .origin(target.as_bytes(), || read(target.as_bytes()))
+        .unwrap();
     let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
     let stream = intake.stream(&origin, &scope, &metric).unwrap();
     if let Some(refusal) = stream.refusal() {
-        intake.tally.refuse(refusal, points.len() as u64, metric.name);
+        intake
+            .tally
+            .refuse(refusal, points.len() as u64, metric.name);
         return intake.tally;
     }
     let mut open = intake.open(&stream).unwrap();
@@ -81,14 +85,22 @@ fn page(store: &Store) -> Vec<String> {
                 Value::Number(number) | Value::Total(number, _) => number.as_f64(),
                 other => panic!("{other:?} is not sent here"),
             };
-            lines.push(format!("{}{{{}}} {value}", family.name, series.labels.as_str()));
+            lines.push(format!(
+                "{}{{{}}} {value}",
+                family.name,
+                series.labels.as_str()
+            ));
         }) {}
     }
     lines
 }
 
 fn refusals(tally: &Tally) -> Vec<(Refusal, u64)> {
-    tally.refused.iter().map(|(refusal, points, _)| (*refusal, *points)).collect()
+    tally
+        .refused
+        .iter()
+        .map(|(refusal, points, _)| (*refusal, *points))
+        .collect()
 }
 
 #[test]
@@ -106,7 +118,13 @@ fn what_is_sent_is_on_the_page_in_order_and_replaced_by_what_is_newer() {
 fn the_order_in_which_attributes_are_written_does_not_matter() {
     let store = store(Limits::default());
     for attributes in ["a=1,b=2", "b=2,a=1", "a=1,b=2,c="] {
-        send(&store, "", 1, metric("x", GAUGE), &[Sent(attributes, 0, 1, 1)]);
+        send(
+            &store,
+            "",
+            1,
+            metric("x", GAUGE),
+            &[Sent(attributes, 0, 1, 1)],
+        );
     }
     assert_eq!(page(&store), ["x{a=\"1\",b=\"2\"} 1"]);
 }
@@ -128,7 +146,13 @@ fn one_that_is_absent_hides_only_itself_and_comes_back() {
 fn late_points_and_second_writers_are_refused() {
     let store = store(Limits::default());
     let sent = |start, time| {
-        let tally = send(&store, "", 1, metric("x", COUNTER), &[Sent("", start, time, 1)]);
+        let tally = send(
+            &store,
+            "",
+            1,
+            metric("x", COUNTER),
+            &[Sent("", start, time, 1)],
+        );
         refusals(&tally)
     };
     assert_eq!(sent(10, 20), []);
@@ -143,15 +167,31 @@ fn late_points_and_second_writers_are_refused() {
 fn deltas_add_up_by_the_table() {
     let store = store(Limits::default());
     let sent = |start, time, value| {
-        let tally = send(&store, "", 1, metric("x", DELTA), &[Sent("", start, time, value)]);
+        let tally = send(
+            &store,
+            "",
+            1,
+            metric("x", DELTA),
+            &[Sent("", start, time, value)],
+        );
         let refused = refusals(&tally).first().map(|(refusal, _)| *refusal);
-        let total = page(&store).first().and_then(|line| line.split(' ').next_back()?.parse().ok());
+        let total = page(&store)
+            .first()
+            .and_then(|line| line.split(' ').next_back()?.parse().ok());
         (refused, tally.odd, total.unwrap_or(0))
     };
     assert_eq!(sent(10, 20, 5), (None, vec![], 5), "adopted");
     assert_eq!(sent(20, 30, 2), (None, vec![], 7), "one after the other");
-    assert_eq!(sent(20, 30, 2), (None, vec![(Oddity::Again, 1)], 7), "sent again");
-    assert_eq!(sent(40, 50, 1), (None, vec![(Oddity::Gap, 1)], 8), "something is missing");
+    assert_eq!(
+        sent(20, 30, 2),
+        (None, vec![(Oddity::Again, 1)], 7),
+        "sent again"
+    );
+    assert_eq!(
+        sent(40, 50, 1),
+        (None, vec![(Oddity::Gap, 1)], 8),
+        "something is missing"
+    );
     assert_eq!(sent(45, 60, 1), (Some(Refusal::Overlap), vec![], 8));
     assert_eq!(sent(5, 49, 1), (Some(Refusal::OutOfOrder), vec![], 8));
     assert_eq!(sent(0, 70, 1), (None, vec![], 9), "nobody said since when");
@@ -167,7 +207,13 @@ fn deltas_add_up_by_the_table() {
 fn types_names_and_labels_that_clash_are_refused() {
     let store = store(Limits::default());
     let sent = |name: &str, sort, target: &str| {
-        refusals(&send(&store, target, 1, metric(name, sort), &[Sent("a=1", 1, 2, 1)]))
+        refusals(&send(
+            &store,
+            target,
+            1,
+            metric(name, sort),
+            &[Sent("a=1", 1, 2, 1)],
+        ))
     };
     assert_eq!(sent("x", GAUGE, ""), []);
     assert_eq!(sent("x.total", COUNTER, ""), []);
@@ -175,7 +221,10 @@ fn types_names_and_labels_that_clash_are_refused() {
     assert_eq!(sent("x_total", COUNTER, ""), [(Refusal::Collision, 1)]);
     assert_eq!(sent("日本", GAUGE, ""), [(Refusal::Name, 1)]);
     assert_eq!(sent("target_info", GAUGE, ""), [(Refusal::Reserved, 1)]);
-    assert_eq!(sent("agents.sidecar.x", GAUGE, ""), [(Refusal::Reserved, 1)]);
+    assert_eq!(
+        sent("agents.sidecar.x", GAUGE, ""),
+        [(Refusal::Reserved, 1)]
+    );
     let summary = Sort::Summary;
     assert_eq!(sent("x_sum", GAUGE, ""), []);
     let tally = send(&store, "", 1, metric("x_sum_sum", GAUGE), &[]);
@@ -183,7 +232,9 @@ fn types_names_and_labels_that_clash_are_refused() {
     let mut intake = store.intake(1);
     let origin = intake.origin(b"", || Ok(Vec::new())).unwrap();
     let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
-    let stream = intake.stream(&origin, &scope, &metric("x_sum", summary)).unwrap();
+    let stream = intake
+        .stream(&origin, &scope, &metric("x_sum", summary))
+        .unwrap();
     assert_eq!(stream.refusal(), Some(Refusal::TypeConflict));
 }
 
@@ -197,11 +248,17 @@ fn too_many_series_are_refused_and_deltas_flow_over() {
     let store = store(limits);
     let five = ["a=1", "a=2", "a=3", "a=4", "a=5"].map(|attributes| Sent(attributes, 1, 2, 1));
     let tally = send(&store, "", 1, metric("x", GAUGE), &five);
-    assert_eq!((tally.taken, refusals(&tally)), (2, vec![(Refusal::MetricLimit, 3)]));
+    assert_eq!(
+        (tally.taken, refusals(&tally)),
+        (2, vec![(Refusal::MetricLimit, 3)])
+    );
     let tally = send(&store, "", 1, metric("y", DELTA), &five);
     assert_eq!((tally.taken, tally.odd), (5, vec![(Oddity::Overflow, 3)]));
     let lines = page(&store);
-    assert!(lines.contains(&"y_total{otel_metric_overflow=\"true\"} 3".to_owned()), "{lines:?}");
+    assert!(
+        lines.contains(&"y_total{otel_metric_overflow=\"true\"} 3".to_owned()),
+        "{lines:?}"
+    );
     let tally = send(&store, "", 1, metric("z", GAUGE), &five[..1]);
     assert_eq!(refusals(&tally), [(Refusal::SeriesLimit, 1)]);
 }
@@ -217,19 +274,52 @@ fn one_request_grows_the_memory_by_so_much_and_no_more() {
     let points: Vec<_> = names.iter().map(|name| Sent(name, 1, 2, 1)).collect();
     let tally = send(&store, "", 1, metric("x", GAUGE), &points);
     assert!(store.weight() <= 10_000);
-    assert_eq!(refusals(&tally), [(Refusal::RequestLimit, 1_000 - tally.taken)]);
+    assert_eq!(
+        refusals(&tally),
+        [(Refusal::RequestLimit, 1_000 - tally.taken)]
+    );
 }
 
 #[test]
 fn what_is_silent_is_hidden_then_forgotten_and_leaves_nothing() {
     let store = store(Limits::default());
-    send(&store, "service.name=cart", 1, metric("x", DELTA), &[Sent("a=1", 1, 2, 5)]);
-    assert_eq!(store.sweep(2, 0), Expired { hidden: 1, forgotten: 0 });
+    send(
+        &store,
+        "service.name=cart",
+        1,
+        metric("x", DELTA),
+        &[Sent("a=1", 1, 2, 5)],
+    );
+    assert_eq!(
+        store.sweep(2, 0),
+        Expired {
+            hidden: 1,
+            forgotten: 0
+        }
+    );
     assert_eq!(page(&store), Vec::<String>::new());
-    send(&store, "service.name=cart", 3, metric("x", DELTA), &[Sent("a=1", 2, 3, 1)]);
-    assert_eq!(page(&store).first().map(String::as_str), Some("x_total{a=\"1\"} 6"), "it goes on where it was");
+    send(
+        &store,
+        "service.name=cart",
+        3,
+        metric("x", DELTA),
+        &[Sent("a=1", 2, 3, 1)],
+    );
+    assert_eq!(
+        page(&store).first().map(String::as_str),
+        Some("x_total{a=\"1\"} 6"),
+        "it goes on where it was"
+    );
     store.sweep(9, 9);
-    assert_eq!((store.series(), store.families(), store.targets(), store.weight()), (0, 0, 0, 0));
+    assert_eq!(
+        (
+            store.series(),
+            store.families(),
+            store.targets(),
+            store.weight()
+        ),
+        (0, 0, 0, 0)
+    );
 }
 
 #[test]
@@ -244,7 +334,13 @@ fn a_target_is_described_once_and_two_are_told_apart() {
     let info = "target_info{host=\"b\",service_instance_id=\"2\",service_name=\"cart\"} 1";
     assert_eq!(page(&store), [info, "x{} 2"], "the one before is over");
     for (now, target) in [(3, one), (3, other)] {
-        send(&store, target, now, metric("x", GAUGE), &[Sent("", 0, 3, 3)]);
+        send(
+            &store,
+            target,
+            now,
+            metric("x", GAUGE),
+            &[Sent("", 0, 3, 3)],
+        );
     }
     assert_eq!(
         page(&store),

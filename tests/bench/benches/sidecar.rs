@@ -33,7 +33,8 @@ struct Sidecar {
 impl Sidecar {
     fn start() -> Result<Self> {
         let (grpc, http) = (free_address()?, free_address()?);
-        let [grpc_text, http_text] = [grpc, http].map(|address| OsString::from(address.to_string()));
+        let [grpc_text, http_text] =
+            [grpc, http].map(|address| OsString::from(address.to_string()));
         let variables = [
             (variable::OTLP_GRPC_LISTEN, grpc_text.as_os_str()),
             (variable::OTLP_HTTP_LISTEN, http_text.as_os_str()),
@@ -43,8 +44,14 @@ impl Sidecar {
             (variable::QUEUE_STREAMS, OsStr::new("[]")),
             (variable::JOBS, OsStr::new("off")),
         ];
-        let program = beside(Side::Serving, || Program::start("agents-sidecar", &[], &variables))?;
-        Ok(Self { program, grpc, http })
+        let program = beside(Side::Serving, || {
+            Program::start("agents-sidecar", &[], &variables)
+        })?;
+        Ok(Self {
+            program,
+            grpc,
+            http,
+        })
     }
 }
 
@@ -127,7 +134,9 @@ fn body(way: Way, sort: Sort, first: usize, batch: usize) -> Bytes {
         Way::Json => json(first, batch, TIME).into(),
         Way::Grpc => {
             let message = request(sort, first, batch, TIME);
-            let length = u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes();
+            let length = u32::try_from(message.len())
+                .unwrap_or(u32::MAX)
+                .to_be_bytes();
             [&[0][..], &length, &message].concat().into()
         }
     }
@@ -140,16 +149,21 @@ enum Sender {
 
 impl Sender {
     async fn connect(sidecar: &Sidecar, way: Way) -> Result<Self> {
-        let address = if way == Way::Grpc { sidecar.grpc } else { sidecar.http };
+        let address = if way == Way::Grpc {
+            sidecar.grpc
+        } else {
+            sidecar.http
+        };
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let stream = TokioIo::new(stream);
         if way == Way::Grpc {
-            let (sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-                .initial_stream_window_size(16 << 20)
-                .initial_connection_window_size(16 << 20)
-                .handshake(stream)
-                .await?;
+            let (sender, connection) =
+                hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+                    .initial_stream_window_size(16 << 20)
+                    .initial_connection_window_size(16 << 20)
+                    .handshake(stream)
+                    .await?;
             tokio::spawn(connection);
             return Ok(Self::Two(sender));
         }
@@ -164,14 +178,19 @@ impl Sender {
             Self::One(_, Way::Json) => ("application/json", "/v1/metrics".to_owned()),
             Self::One(..) => ("application/x-protobuf", "/v1/metrics".to_owned()),
         };
-        let request = Request::post(path).header("content-type", kind).header("host", "bench");
+        let request = Request::post(path)
+            .header("content-type", kind)
+            .header("host", "bench");
         let request = request.body(Full::new(body))?;
         let response = match self {
             Self::One(sender, _) => sender.send_request(request).await?,
             Self::Two(sender) => sender.send_request(request).await?,
         };
         let status = response.status();
-        #[expect(clippy::disallowed_methods, reason = "an answer of a program of ours, a few bytes long")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "an answer of a program of ours, a few bytes long"
+        )]
         let answer = response.into_body().collect().await?;
         let trailers = answer.trailers().cloned();
         let code = trailers.and_then(|trailers| trailers.get("grpc-status").cloned());
@@ -182,7 +201,10 @@ impl Sender {
             Self::Two(_) => code.is_some_and(|code| code == "0") && answer.len() == 5,
         };
         if !status.is_success() || !is_empty {
-            bail!("not all was taken: {status} {}", String::from_utf8_lossy(&answer));
+            bail!(
+                "not all was taken: {status} {}",
+                String::from_utf8_lossy(&answer)
+            );
         }
         Ok(())
     }
@@ -201,19 +223,54 @@ fn sizes() -> Result<Table> {
         ];
         table.row(row);
     };
-    add("program, stripped", Program::size("agents-sidecar")? as f64 / 1e6, "MB", 8.0);
+    add(
+        "program, stripped",
+        Program::size("agents-sidecar")? as f64 / 1e6,
+        "MB",
+        8.0,
+    );
     let sidecar = Sidecar::start()?;
-    add("RSS idle, without Jobs to watch", sidecar.program.resident_mib()?, "MiB", 10.0);
+    add(
+        "RSS idle, without Jobs to watch",
+        sidecar.program.resident_mib()?,
+        "MiB",
+        10.0,
+    );
     fill(&sidecar, 0, 10_000)?;
-    add("RSS at 10,000 series", sidecar.program.resident_mib()?, "MiB", 20.0);
-    add("scrape of 10,000 series", scrape(&sidecar, "identity")?, "ms", 5.0);
+    add(
+        "RSS at 10,000 series",
+        sidecar.program.resident_mib()?,
+        "MiB",
+        20.0,
+    );
+    add(
+        "scrape of 10,000 series",
+        scrape(&sidecar, "identity")?,
+        "ms",
+        5.0,
+    );
     fill(&sidecar, 10_000, 90_000)?;
-    add("RSS at 100,000 series", sidecar.program.resident_mib()?, "MiB", 110.0);
-    add("scrape of 100,000 series, gzip", scrape(&sidecar, "gzip")?, "ms", 150.0);
+    add(
+        "RSS at 100,000 series",
+        sidecar.program.resident_mib()?,
+        "MiB",
+        110.0,
+    );
+    add(
+        "scrape of 100,000 series, gzip",
+        scrape(&sidecar, "gzip")?,
+        "ms",
+        150.0,
+    );
     let hostile = Sidecar::start()?;
     let before = hostile.program.resident_mib()?;
     fill_once(&hostile, 4 << 20)?;
-    add("growth by a hostile request of 4 MiB", hostile.program.resident_mib()? - before, "MiB", 16.0);
+    add(
+        "growth by a hostile request of 4 MiB",
+        hostile.program.resident_mib()? - before,
+        "MiB",
+        16.0,
+    );
     Ok(table)
 }
 
@@ -222,7 +279,9 @@ fn fill(sidecar: &Sidecar, first: usize, series: usize) -> Result<()> {
     runtime.block_on(async {
         let mut sender = Sender::connect(sidecar, Way::Http).await?;
         for from in (first..first + series).step_by(10_000) {
-            sender.send(body(Way::Http, Sort::Gauge, from, 10_000)).await?;
+            sender
+                .send(body(Way::Http, Sort::Gauge, from, 10_000))
+                .await?;
         }
         Ok(())
     })
@@ -236,7 +295,9 @@ fn fill_once(sidecar: &Sidecar, bytes: usize) -> Result<()> {
         let mut sender = Sender::connect(sidecar, Way::Http).await?;
         let body = body(Way::Http, Sort::Gauge, 0, bytes / per_point);
         let told = sender.send(body).await;
-        let is_partial = told.as_ref().is_err_and(|error| error.to_string().contains("200 OK"));
+        let is_partial = told
+            .as_ref()
+            .is_err_and(|error| error.to_string().contains("200 OK"));
         match is_partial {
             true => Ok(()),
             false => told.context("the hostile request"),
@@ -254,7 +315,9 @@ fn scrape(sidecar: &Sidecar, encoding: &str) -> Result<f64> {
             let stream = TokioIo::new(TcpStream::connect(sidecar.program.admin).await?);
             let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
             tokio::spawn(connection);
-            let request = Request::get("/metrics").header("host", "bench").header("accept-encoding", encoding);
+            let request = Request::get("/metrics")
+                .header("host", "bench")
+                .header("accept-encoding", encoding);
             let request = request.body(Full::<Bytes>::default())?;
             let before = sidecar.program.cpu()?;
             let mut body = sender.send_request(request).await?.into_body();

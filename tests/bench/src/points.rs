@@ -92,9 +92,7 @@ fn attribute(message: &mut Writer, field: u32, name: &str, value: &str) {
 /// The same in JSON; gauges only.
 pub fn json(first: usize, points: usize, time: u64) -> Vec<u8> {
     let point = |number: usize| {
-        let text = |(name, value): (&str, String)| {
-            serde_json::json!({"key": name, "value": {"stringValue": value}})
-        };
+        let text = |(name, value): (&str, String)| serde_json::json!({"key": name, "value": {"stringValue": value}});
         let fixed = ATTRIBUTES.map(|(name, value)| (name, value.to_owned()));
         let own = ("http.route", format!("/route/{number}"));
         let attributes: Vec<_> = fixed.into_iter().chain([own]).map(text).collect();
@@ -102,7 +100,8 @@ pub fn json(first: usize, points: usize, time: u64) -> Vec<u8> {
             "asDouble": number as f64 + 0.5})
     };
     let points: Vec<_> = (first..first + points).map(point).collect();
-    let metric = serde_json::json!({"name": "bench.metric.0", "unit": "s", "gauge": {"dataPoints": points}});
+    let metric =
+        serde_json::json!({"name": "bench.metric.0", "unit": "s", "gauge": {"dataPoints": points}});
     let target = serde_json::json!({"attributes": [{"key": "service.name", "value": {"stringValue": "cart"}}]});
     let request = serde_json::json!({"resourceMetrics": [{"resource": target,
         "scopeMetrics": [{"scope": {"name": "bench"}, "metrics": [metric]}]}]});

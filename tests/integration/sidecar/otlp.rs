@@ -51,14 +51,30 @@ fn push(endpoint: String) -> Result<()> {
         .with_endpoint(endpoint)
         .build()?;
     let provider = SdkMeterProvider::builder()
-        .with_resource(Resource::builder_empty().with_attribute(KeyValue::new("service.name", "shop")).build())
+        .with_resource(
+            Resource::builder_empty()
+                .with_attribute(KeyValue::new("service.name", "shop"))
+                .build(),
+        )
         .with_periodic_exporter(exporter)
         .build();
     let meter = provider.meter("till");
     let route = [KeyValue::new("http.route", "/pay")];
-    meter.u64_counter("http.requests").with_unit("{request}").build().add(3, &route);
-    meter.f64_gauge("oven.temperature").with_unit("Cel").build().record(21.5, &[]);
-    let histogram = meter.f64_histogram("wait").with_unit("s").with_boundaries(vec![1.0, 2.0]).build();
+    meter
+        .u64_counter("http.requests")
+        .with_unit("{request}")
+        .build()
+        .add(3, &route);
+    meter
+        .f64_gauge("oven.temperature")
+        .with_unit("Cel")
+        .build()
+        .record(21.5, &[]);
+    let histogram = meter
+        .f64_histogram("wait")
+        .with_unit("s")
+        .with_boundaries(vec![1.0, 2.0])
+        .build();
     for seconds in [0.5, 1.5, 9.0] {
         histogram.record(seconds, &[]);
     }
@@ -82,7 +98,10 @@ async fn what_the_sdk_pushes_over_grpc_is_on_the_page() -> Result<()> {
         assert_eq!(bucket, Some(expected), "{bound}");
     }
     assert_eq!(page.value("wait_seconds_sum", &[scope]), Some(11.0));
-    assert_eq!(page.value("target_info", &[("service_name", "shop")]), Some(1.0));
+    assert_eq!(
+        page.value("target_info", &[("service_name", "shop")]),
+        Some(1.0)
+    );
     let taken = page.value("agents_sidecar_otlp_points_total", &[]);
     assert_eq!(taken, Some(3.0));
     Ok(())
@@ -121,15 +140,24 @@ async fn json_that_is_not_quite_as_it_should_be_is_taken_and_refusals_are_told()
     assert_eq!(told, expected);
     let page = sidecar.page().await?;
     let scope = ("otel_scope_name", "jangar");
-    assert_eq!(page.value("runs_total", &[("phase", "Succeeded"), scope]), Some(4.0));
+    assert_eq!(
+        page.value("runs_total", &[("phase", "Succeeded"), scope]),
+        Some(4.0)
+    );
     assert_eq!(page.value("run_duration_ms_count", &[scope]), Some(2.0));
     assert_eq!(page.value("run_duration_ms_sum", &[scope]), Some(30.0));
-    let refused = page.value("agents_sidecar_otlp_refused_points_total", &[("reason", "time")]);
+    let refused = page.value(
+        "agents_sidecar_otlp_refused_points_total",
+        &[("reason", "time")],
+    );
     assert_eq!(refused, Some(1.0));
     let names = support::http::get(&sidecar.admin.to_string(), "/debug/names").await?;
     let names: serde_json::Value = serde_json::from_str(&names)?;
     let rows = names["names"].as_array().context("rows")?;
-    let late = rows.iter().find(|row| row["original"] == "late").context("a row")?;
+    let late = rows
+        .iter()
+        .find(|row| row["original"] == "late")
+        .context("a row")?;
     ensure!(late["refusals"][0]["reason"] == "time", "{late}");
     Ok(())
 }

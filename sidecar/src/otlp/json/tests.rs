@@ -37,7 +37,10 @@ fn numbers_are_read_in_every_form_that_is_allowed() {
         (r#"{"asInt":"3"}"#, (6, "3")),
         (r#"{"asInt":3}"#, (6, "3")),
         (r#"{"asInt":-3}"#, (6, "-3")),
-        (r#"{"asInt":"-9223372036854775808"}"#, (6, "-9223372036854775808")),
+        (
+            r#"{"asInt":"-9223372036854775808"}"#,
+            (6, "-9223372036854775808"),
+        ),
         (r#"{"timeUnixNano":"1"}"#, (3, "1")),
         (r#"{"timeUnixNano":1e3}"#, (3, "1000")),
         (r#"{"timeUnixNano":3.0}"#, (3, "3")),
@@ -49,7 +52,11 @@ fn numbers_are_read_in_every_form_that_is_allowed() {
         (r#"{"asDouble":"-Infinity"}"#, (4, "-inf")),
     ] {
         let (number, text) = expected;
-        assert_eq!(point(&around(given)), Ok(vec![(number, text.to_owned())]), "{given}");
+        assert_eq!(
+            point(&around(given)),
+            Ok(vec![(number, text.to_owned())]),
+            "{given}"
+        );
     }
 }
 
@@ -75,7 +82,10 @@ fn what_is_wrong_is_named() {
         (r#"{"asDouble":"inf"}"#, "NaN"),
         (r#"{"attributes":{}}"#, "a list"),
         (r#"{"exemplars":[{"spanId":"abc"}]}"#, "hexadecimal"),
-        (r#"{"attributes":[{"key":1}]}"#, "a number stands where none may"),
+        (
+            r#"{"attributes":[{"key":1}]}"#,
+            "a number stands where none may",
+        ),
         ("[]", "an object"),
     ] {
         let said = match given {

@@ -93,13 +93,22 @@ async fn a_request_is_taken_in_every_way() {
         ("/v1/metrics", &[PROTOBUF], request(1), b""),
         ("/otlp/v1/metrics", &[PROTOBUF], request(1), b""),
         ("/v1/metrics", &[JSON], json.to_vec(), b"{}"),
-        ("/v1/metrics", &[PROTOBUF, ("content-encoding", "gzip")], gzip, b""),
+        (
+            "/v1/metrics",
+            &[PROTOBUF, ("content-encoding", "gzip")],
+            gzip,
+            b"",
+        ),
         (grpc::METRICS, &[GRPC], framed(&request(1)), &[0; 5]),
     ];
     for (path, headers, body, expected) in cases {
         let (receiver, store) = receiver();
         let told = ask(&receiver, path, headers, body.clone()).await;
-        assert_eq!((told.status, &told.body[..]), (200, *expected), "{path} {headers:?}");
+        assert_eq!(
+            (told.status, &told.body[..]),
+            (200, *expected),
+            "{path} {headers:?}"
+        );
         assert_eq!(store.series(), 1, "{path} {headers:?}");
         if headers.contains(&GRPC) {
             assert_eq!(told.trailers["grpc-status"], "0");
@@ -113,7 +122,10 @@ async fn a_refused_point_is_told_with_its_reason() {
     let told = ask(&receiver, "/v1/metrics", &[PROTOBUF], request(0)).await;
     let said = String::from_utf8_lossy(&told.body);
     assert_eq!(told.status, 200);
-    assert!(said.contains("1 refused (time, first \"x\"): the time is missing"), "{said}");
+    assert!(
+        said.contains("1 refused (time, first \"x\"): the time is missing"),
+        "{said}"
+    );
     assert_eq!(store.series(), 0);
 }
 
@@ -124,8 +136,18 @@ async fn every_refusal_of_a_request_has_the_status_that_otlp_says() {
         ("/v1/metrics", &[PROTOBUF], vec![0x0a, 9], 400),
         ("/v1/metrics", &[JSON], b"{".to_vec(), 400),
         ("/v1/metrics", &[PROTOBUF], vec![0; MOST + 1], 413),
-        ("/v1/metrics", &[("content-type", "text/plain")], vec![], 415),
-        ("/v1/metrics", &[PROTOBUF, ("content-encoding", "br")], vec![], 415),
+        (
+            "/v1/metrics",
+            &[("content-type", "text/plain")],
+            vec![],
+            415,
+        ),
+        (
+            "/v1/metrics",
+            &[PROTOBUF, ("content-encoding", "br")],
+            vec![],
+            415,
+        ),
         ("/v1/traces", &[PROTOBUF], vec![], 501),
         ("/v1/profiles", &[PROTOBUF], vec![], 404),
     ];
@@ -141,7 +163,11 @@ async fn every_refusal_of_a_request_has_the_status_that_otlp_says() {
     ];
     for (path, body, code) in grpc {
         let told = ask(&receiver, path, &[GRPC], body.clone()).await;
-        assert_eq!((told.status, &told.headers["grpc-status"]), (200, &HeaderValue::from_static(code)), "{path}");
+        assert_eq!(
+            (told.status, &told.headers["grpc-status"]),
+            (200, &HeaderValue::from_static(code)),
+            "{path}"
+        );
     }
 }
 
@@ -150,7 +176,15 @@ async fn what_is_too_much_at_once_may_come_again() {
     let (receiver, _) = receiver();
     let room = receiver.shared.room.try_acquire_many(8).unwrap();
     let told = ask(&receiver, "/v1/metrics", &[PROTOBUF], request(1)).await;
-    assert_eq!((told.status, &told.headers["retry-after"]), (429, &HeaderValue::from_static("1")));
+    assert_eq!(
+        (told.status, &told.headers["retry-after"]),
+        (429, &HeaderValue::from_static("1"))
+    );
     drop(room);
-    assert_eq!(ask(&receiver, "/v1/metrics", &[PROTOBUF], request(1)).await.status, 200);
+    assert_eq!(
+        ask(&receiver, "/v1/metrics", &[PROTOBUF], request(1))
+            .await
+            .status,
+        200
+    );
 }
