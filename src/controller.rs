@@ -14,6 +14,7 @@ mod implementation_source;
 mod lease;
 mod metrics;
 mod needs;
+mod notes;
 mod orchestration_run;
 mod plain;
 mod policy;

@@ -12,6 +12,7 @@ mod endpoint;
 mod idle;
 mod lease;
 mod looks;
+mod memories;
 mod orchestrations;
 mod pods;
 mod policy;

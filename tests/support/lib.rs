@@ -18,6 +18,7 @@ pub mod otlp;
 pub mod pki;
 pub mod pods;
 pub mod ports;
+pub mod postgres;
 pub mod sse;
 pub mod wait;
 
