@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 use serde::Deserialize;
 
+use super::Observed;
 use super::pods::witness;
-use super::{Observed, Sight};
 use crate::api::contract::annotation;
 use crate::api::custody::{
     Absence, CreateCall, Deletion, Evidence, Finding, LastStatus, OwnerState, classify,
@@ -104,12 +104,7 @@ pub(in crate::controller) fn never_made(now: Timestamp) -> Finding {
 
 pub(super) fn of(seen: &Observed, run: &AgentRun) -> Evidence {
     let reference = job_ref(run);
-    let (absence, last) = match &seen.job {
-        Sight::Ours(job) => (Absence::NotFound, Some(job)),
-        Sight::Gone { absence, last } => (*absence, last.as_ref()),
-        Sight::Absent => (Absence::NotFound, None),
-        Sight::Taken(_) => (Absence::NameTaken, None),
-    };
+    let (absence, last) = seen.job.absence();
     let trace = Trace {
         reference,
         absence,
