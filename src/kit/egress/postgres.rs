@@ -147,7 +147,8 @@ async fn visit(
         }
     }
     // Whoever does not hear it notices that we are gone.
-    let bye = message(|out| Ok(frontend::terminate(out)))?;
+    let mut bye = BytesMut::new();
+    frontend::terminate(&mut bye);
     drop(wire.send(&bye).await);
     Ok(())
 }
