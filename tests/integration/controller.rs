@@ -11,6 +11,7 @@ mod custom;
 mod endpoint;
 mod idle;
 mod lease;
+mod lifecycle;
 mod looks;
 mod memories;
 mod orchestrations;

@@ -15,6 +15,7 @@ pub mod left_out;
 pub mod metrics;
 mod namespace;
 pub mod otlp;
+pub mod outcome;
 pub mod pki;
 pub mod pods;
 pub mod ports;
