@@ -14,6 +14,7 @@ mod implementation_source;
 mod lease;
 mod metrics;
 mod needs;
+mod notes;
 mod orchestration_run;
 mod plain;
 mod policy;
@@ -36,9 +37,10 @@ pub use args::{Args, Config};
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
+use crate::api::kind::Kind;
 use crate::api::sanitise;
 use crate::cluster::client_before;
-use crate::events::{self, Reporter};
+use crate::events::{self, Regarding, Reporter};
 use crate::kit::admin::Paths;
 use crate::kit::program::{Error, Program};
 use crate::kit::telemetry::Identity;
@@ -69,7 +71,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     };
     let Config {
         common,
-        groups,
+        mut groups,
         workers,
         sweep,
         pod,
@@ -93,7 +95,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let client = client_before(Arc::new(move |call| witness.called(call))).await?;
     lease.namespace = lease.namespace.or(pod.namespace.clone());
     let home = client.default_namespace().to_owned();
-    let lease_home = lease.namespace.clone().unwrap_or(home);
+    let lease_home = lease.namespace.clone().unwrap_or_else(|| home.clone());
+    if !runs.runner.vcs.enabled {
+        groups.left_out = Some(Kind::VersionControlProvider);
+    }
     let needs = needs::all(&groups, lease.enabled.then_some(&*lease_home));
     let gate = program.readiness.gate("cluster");
     let (checks, fit) = Checks::new(client.clone(), needs, gate);
@@ -108,6 +113,13 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let events = events::Config::new(events, Reporter::new(reporter::CONTROLLER, &instance));
     let (emitter, said) =
         events::attach_behind(&mut program, client.clone(), events, leadership.clone());
+    let elector = elector.telling(emitter.clone());
+    let own = Regarding::pod(
+        pod.namespace.as_deref().unwrap_or(&home),
+        &instance,
+        pod.uid,
+    );
+    let herald = policy::Herald::new(emitter.clone(), own);
     let context = Arc::new(Context {
         emitter,
         client,
@@ -120,9 +132,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
         rules: rules.rules(),
         deprecated: runs.runner.vcs.deprecated.clone(),
     });
-    program
-        .tasks
-        .support("policy", |shutdown| rules.run(shutdown).map_err(Into::into));
+    program.tasks.support("policy", |shutdown| {
+        rules.run(herald, shutdown).map_err(Into::into)
+    });
     let pace = Pace { workers, sweep };
     wiring::start(&mut program, context, groups, (runs, stream), pace);
     let tasks = &mut program.tasks;

@@ -73,7 +73,8 @@ pub fn start(program: &mut Program, settings: &Settings) -> Result<(), Error> {
 
 fn client(target: &Target, token: Option<PathBuf>, settings: &Settings) -> Result<Client, Error> {
     let tls = target.is_tls().then(|| {
-        let trusting = trusting(variable::STREAM_CA_FILE, settings.authorities.as_deref());
+        let file = (variable::STREAM_CA_FILE, settings.authorities.as_deref());
+        let trusting = trusting(&[file]);
         trusting.map(Arc::new)
     });
     let tls = tls.transpose().map_err(|source| Error::Start {

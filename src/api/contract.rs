@@ -313,6 +313,8 @@ pub mod env {
     pub const QUEUE_STREAM_INTERVAL: &str = "AGENTS_QUEUE_STREAM_INTERVAL";
     /// Seconds between two looks at the tracker of a source.
     pub const SOURCE_SYNC: &str = "AGENTS_SOURCE_SYNC_SECONDS";
+    /// Time between two looks at what Memories and VersionControlProviders name outside.
+    pub const REACH: &str = "AGENTS_REACH_CHECK_SECONDS";
     /// Whether only the holder of the lease works.
     pub const LEADER_ELECTION_ENABLED: &str = "JANGAR_LEADER_ELECTION_ENABLED";
     /// Name of the lease.

@@ -38,6 +38,7 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
+use super::runs::strays;
 use super::shelves::Shelves;
 use crate::api::condition::Lifecycle;
 use crate::api::contract::label;
@@ -155,12 +156,10 @@ impl Reconciler for AgentRuns {
 
     /// Jobs and pods that are held for a run that is gone.
     fn strays(&self) -> Vec<Key> {
-        let jobs = self.shelves.jobs.owners();
-        let pods = self.shelves.pods.owners();
-        jobs.into_iter()
-            .chain(pods)
-            .filter(|run| self.shelves.runs.get(run).is_none())
-            .collect()
+        let Shelves {
+            runs, jobs, pods, ..
+        } = &*self.shelves;
+        strays(runs, jobs, pods)
     }
 }
 

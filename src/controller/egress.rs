@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use http::Uri;
 use kube::Config;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::context::Context;
 use super::driver::fault::{Class, Fault};
 use super::metrics::Metrics;
 use crate::api::contract::env;
 use crate::kit::config::{self, Invalid, Reader, Setting};
-use crate::kit::egress::{self, Answer, Call, Failure, Guard, SystemResolver};
+use crate::kit::egress::{self, Answer, Call, Failure, Guard, Store, SystemResolver, Trouble};
 use crate::kit::program::Error;
 
 /// What operators can set about calls to the outside.
@@ -19,6 +19,7 @@ use crate::kit::program::Error;
 pub(super) struct Settings {
     guard: egress::Settings,
     sync: Duration,
+    reach: Option<Duration>,
 }
 
 impl config::Settings for Settings {
@@ -32,9 +33,17 @@ impl config::Settings for Settings {
             .or("300")
             .within("1s", "24h"),
         );
+        let reach = reader.optional(
+            Setting::<Duration>::new(
+                env::REACH,
+                "Time between two looks at whether the PostgreSQL of a Memory and the API of a VersionControlProvider can be reached, 0 for none; if not set, only Memories on the host and port of DATABASE_URL are looked at, every 5 minutes",
+            )
+            .within("0", "24h"),
+        );
         Ok(Self {
             guard: guard?,
             sync: sync?,
+            reach: reach?,
         })
     }
 }
@@ -47,6 +56,7 @@ pub(crate) struct Egress {
     slots: Semaphore,
     /// Time between two looks at the tracker of a source.
     pub(crate) sync: Duration,
+    pub(crate) reach: Reach,
 }
 
 impl Egress {
@@ -59,6 +69,7 @@ impl Egress {
             guard: Guard::new(settings, Vec::new(), SystemResolver, refused).unwrap(),
             slots: Semaphore::new(0),
             sync: Duration::ZERO,
+            reach: Reach::default(),
         }
     }
 
@@ -75,13 +86,51 @@ impl Egress {
         let config = config.map_err(|error| failed(error.into()))?;
         let api_server = Vec::from_iter(place(&config.cluster_url));
         let refused = metrics.egress_refused();
-        let Settings { guard, sync } = settings;
+        let Settings { guard, sync, reach } = settings;
+        let reach = Reach {
+            every: reach,
+            database: guard.database.clone(),
+        };
         let guard = Guard::new(guard, api_server, SystemResolver, refused);
         Ok(Self {
             guard: guard.map_err(|error| failed(error.into()))?,
             slots: Semaphore::new((workers / 2).max(1)),
             sync,
+            reach,
         })
+    }
+}
+
+/// What outside is looked at, and how often.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// As the operator says.
+    every: Option<Duration>,
+    /// The database of the installation.
+    database: Option<Store>,
+}
+
+impl Reach {
+    /// Time between two looks where only the database of the installation is looked at, and where nothing is.
+    pub(crate) const USUAL: Duration = Duration::from_secs(300);
+
+    /// Time between two looks at everything; none if not everything is looked at.
+    pub(crate) fn all(&self) -> Option<Duration> {
+        self.every.filter(|every| !every.is_zero())
+    }
+
+    /// Whether stores have to be read from their Secrets, to see whether they are looked at.
+    pub(crate) fn any_store(&self) -> bool {
+        self.all().is_some() || (self.every.is_none() && self.database.is_some())
+    }
+
+    /// Time between two looks at a store; none if it is not looked at.
+    pub(crate) fn store(&self, store: &Store) -> Option<Duration> {
+        match (self.every, &self.database) {
+            (Some(_), _) => self.all(),
+            (None, Some(own)) => own.is_beside(store).then_some(Self::USUAL),
+            (None, None) => None,
+        }
     }
 }
 
@@ -104,20 +153,66 @@ impl Context {
         what: &'static str,
         call: Call,
     ) -> Result<Option<Result<Answer, Failure>>, Fault> {
-        let Ok(_slot) = self.egress.slots.try_acquire() else {
+        let Some(_slot) = self.slot(what)? else {
             return Ok(None);
         };
-        if !self.leadership.is_open() {
-            let why = "another process may hold the lease by now";
-            return Err(Fault::new(what, Class::Fenced, why));
-        }
         Ok(Some(self.egress.guard.call(call).await))
+    }
+
+    /// Signs in to a PostgreSQL and leaves; none if too many calls are under way.
+    pub(crate) async fn visit(
+        &self,
+        what: &'static str,
+        store: &Store,
+        extension: Option<&'static str>,
+    ) -> Result<Option<Result<(), Trouble>>, Fault> {
+        let Some(_slot) = self.slot(what)? else {
+            return Ok(None);
+        };
+        Ok(Some(self.egress.guard.visit(store, extension).await))
+    }
+
+    fn slot(&self, what: &'static str) -> Result<Option<SemaphorePermit<'_>>, Fault> {
+        let Ok(slot) = self.egress.slots.try_acquire() else {
+            return Ok(None);
+        };
+        match self.leadership.is_open() {
+            true => Ok(Some(slot)),
+            false => {
+                let why = "another process may hold the lease by now";
+                Err(Fault::new(what, Class::Fenced, why))
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_looked_at_is_what_the_operator_names() {
+        let store = |text: &str| Store::parse(text).unwrap();
+        let own = || Some(store("postgres://a@db/own"));
+        let seconds = |count: u64| Some(Duration::from_secs(count));
+        for (row, every, database, expected) in [
+            ("nothing is said", None, None, (None, false, None, None)),
+            ("a database", None, own(), (None, true, seconds(300), None)),
+            (
+                "everything",
+                seconds(7),
+                None,
+                (seconds(7), true, seconds(7), seconds(7)),
+            ),
+            ("nothing", seconds(0), own(), (None, false, None, None)),
+        ] {
+            let reach = Reach { every, database };
+            let beside = reach.store(&store("postgres://b:c@db/x"));
+            let elsewhere = reach.store(&store("postgres://b@other/x"));
+            let found = (reach.all(), reach.any_store(), beside, elsewhere);
+            assert_eq!(found, expected, "{row}");
+        }
+    }
 
     #[test]
     fn the_api_server_is_known_by_host_and_port() {

@@ -22,6 +22,8 @@ pub(super) struct Groups {
     pub(super) agents: Option<Namespaces>,
     pub(super) orchestrations: Option<Namespaces>,
     pub(super) supporting: Option<Namespaces>,
+    /// A kind that is neither worked on nor read, so that it need not even be installed.
+    pub(super) left_out: Option<Kind>,
 }
 
 impl Settings for Groups {
@@ -72,6 +74,7 @@ impl Settings for Groups {
             orchestrations: place(orchestrations?),
             supporting: place(supporting?),
             agents: place((enabled?, None)),
+            left_out: None,
         };
         groups.check(cluster_scoped?, reader)
     }
@@ -111,8 +114,19 @@ impl Groups {
         namespaces.map(Namespaces::scopes).unwrap_or_default()
     }
 
+    /// Where objects of a kind are worked on, one entry for each watch.
+    pub(super) fn worked_on(&self, kind: Kind) -> Vec<Scope> {
+        match self.left_out == Some(kind) {
+            true => Vec::new(),
+            false => self.scopes(group(kind)),
+        }
+    }
+
     /// Where objects of a kind are followed: wherever a group works that reads them.
     pub(super) fn followed(&self, kind: Kind) -> Vec<Scope> {
+        if self.left_out == Some(kind) {
+            return Vec::new();
+        }
         let readers = readers(kind).iter();
         let mut scopes: Vec<_> = readers.flat_map(|group| self.scopes(*group)).collect();
         if scopes.contains(&Scope::Cluster) {
@@ -193,12 +207,16 @@ mod tests {
             agents: Some(some(&["a", "b"])),
             orchestrations: Some(some(&["b", "c"])),
             supporting: None,
+            left_out: Some(Kind::Memory),
         };
         assert_eq!(
             names(&apart, Kind::Agent),
             "in namespace a and in namespace b"
         );
         assert_eq!(names(&apart, Kind::Tool), "", "its group is off");
+        assert_eq!(names(&apart, Kind::Memory), "", "it is left out");
+        assert_eq!(apart.worked_on(Kind::Memory), []);
+        assert_eq!(apart.worked_on(Kind::Agent).len(), 2);
         assert_eq!(
             names(&apart, Kind::Budget),
             "in namespace a and in namespace b",

@@ -8,8 +8,7 @@ mod plan;
 mod sync;
 mod tracker;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -20,6 +19,7 @@ use super::context::Context;
 use super::driver::Reconciler;
 use super::driver::fault::Fault;
 use super::driver::plan::{Plan, Standing};
+use super::notes::Notes;
 use super::shelves::Shelves;
 use super::stand::{Lack, failed};
 use crate::api::kind::Kind;
@@ -36,8 +36,8 @@ const KEY: &str = "token";
 pub(super) struct ImplementationSources {
     context: Arc<Context>,
     shelves: Arc<Shelves>,
-    /// How the last look at each tracker went, by the uid of the source.
-    trails: Mutex<HashMap<String, Arc<Trail>>>,
+    /// How the last look at each tracker went.
+    trails: Notes<Trail>,
 }
 
 impl ImplementationSources {
@@ -45,21 +45,8 @@ impl ImplementationSources {
         Self {
             context,
             shelves,
-            trails: Mutex::default(),
+            trails: Notes::default(),
         }
-    }
-
-    fn trail(&self, source: &ImplementationSource) -> Option<Arc<Trail>> {
-        let trails = self.trails.lock().unwrap_or_else(PoisonError::into_inner);
-        trails.get(&source.uid()?).cloned()
-    }
-
-    fn keep(&self, source: &ImplementationSource, trail: Trail) {
-        let here = self.shelves.sources.select(ResourceExt::uid);
-        let mut trails = self.trails.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those of sources that are gone go with the next one that comes.
-        trails.retain(|uid, _| here.contains(uid));
-        trails.extend(source.uid().map(|uid| (uid, Arc::new(trail))));
     }
 
     /// Secrets and entries of them that the source needs and that are not there. What is in them is not kept.
@@ -127,7 +114,7 @@ impl Reconciler for ImplementationSources {
     async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
         let source = self.shelves.sources.get(key);
         let (missing, trail) = match &source {
-            Some(source) => (self.missing(source).await?, self.trail(source)),
+            Some(source) => (self.missing(source).await?, self.trails.about(&**source)),
             None => (Vec::new(), None),
         };
         Ok(Observed {

@@ -24,6 +24,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::metrics::Metrics;
 use crate::api::contract::FIELD_MANAGER;
+use crate::events::Emitter;
 use crate::kit::fence::{self, Fence, Keeper};
 use crate::kit::readiness::Readiness;
 use crate::kit::shutdown::{Ender, Shutdown};
@@ -63,6 +64,8 @@ pub(crate) struct Elector {
     settings: Settings,
     keeper: Keeper,
     post: Post,
+    /// Tells of what was refused.
+    emitter: Option<Emitter>,
 }
 
 impl Elector {
@@ -79,8 +82,17 @@ impl Elector {
             settings,
             keeper,
             post,
+            emitter: None,
         };
         (elector, fence)
+    }
+
+    /// The same, telling by this emitter, which must not write while the lease is not ours.
+    pub(crate) fn telling(self, emitter: Emitter) -> Self {
+        Self {
+            emitter: Some(emitter),
+            ..self
+        }
     }
 
     /// Seeks the lease, keeps it, and gives it back when the program ends and `said` has come. Run it as support, so that

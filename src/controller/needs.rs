@@ -2,7 +2,7 @@
 //!
 //! Events are not here: without them the work goes on, and every one that could not be written is counted.
 
-use super::groups::{Group, Groups, group};
+use super::groups::{Group, Groups};
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
 use crate::cluster::{Need, Scope};
@@ -21,11 +21,8 @@ pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
             let scopes = groups.scopes(*group).into_iter();
             needs.extend(scopes.map(|scope| of(kind, "", verbs, scope)));
         }
-        // A kind that nobody follows is not worked on either.
-        if !groups.followed(kind).is_empty() {
-            let scopes = groups.scopes(group(kind)).into_iter();
-            needs.extend(scopes.map(|scope| of(kind, "/status", WRITE, scope)));
-        }
+        let scopes = groups.worked_on(kind).into_iter();
+        needs.extend(scopes.map(|scope| of(kind, "/status", WRITE, scope)));
     }
     for scope in groups.scopes(Group::Agents) {
         needs.extend(for_runs(&scope));

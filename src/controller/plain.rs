@@ -4,6 +4,7 @@
 //! particular about the kind. Nothing is made for them and nothing is held, so they can go at any time.
 
 mod kinds;
+mod look;
 mod plan;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use super::driver::fault::Fault;
 use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
+use super::notes::Notes;
 use super::shelves::Shelves;
 use super::stand::{Lack, Statused, failed, is_judged};
 use crate::api::kind::Kind;
@@ -25,6 +27,7 @@ use crate::api::kinds::SignalDelivery;
 use crate::api::names::Form;
 use crate::api::references::references;
 pub(super) use kinds::{Plain, decision, spent};
+use look::Look;
 use plan::{Around, Observed};
 
 const LOOK: &str = "look up what the object refers to";
@@ -34,6 +37,8 @@ pub(super) struct Plains<K> {
     context: Arc<Context>,
     shelves: Arc<Shelves>,
     shelf: Arc<Shelf<K>>,
+    /// How the last look at what each object names outside went.
+    looks: Notes<Look>,
 }
 
 impl<K: Plain> Plains<K> {
@@ -42,6 +47,7 @@ impl<K: Plain> Plains<K> {
             context,
             shelves,
             shelf,
+            looks: Notes::default(),
         }
     }
 
@@ -105,16 +111,19 @@ fn fit<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     names.filter(|name| Form::DnsSubdomain.fits(name))
 }
 
-/// Nothing is done about these kinds but to write their status.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Nothing {}
+/// What can be done about such an object besides writing its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// See whether what it names outside is there.
+    Look,
+}
 
 impl<K: Plain> Reconciler for Plains<K> {
     const KIND: Kind = K::KIND;
     type Object = K;
     type Status = K::Status;
     type Observed = Observed<K>;
-    type Action = Nothing;
+    type Action = Action;
 
     fn shelf(&self) -> &Shelf<K> {
         &self.shelf
@@ -134,25 +143,35 @@ impl<K: Plain> Reconciler for Plains<K> {
             Some(object) => self.missing(object, key).await?,
             None => Vec::new(),
         };
+        let outside = object.as_ref().and_then(|object| object.outside());
+        let reach = &self.context.egress.reach;
         let is_signal = K::KIND == Kind::Signal;
         let last_delivery = is_signal.then(|| self.shelves.last_delivery(key)).flatten();
         Ok(Observed {
+            wants_look: outside.is_some_and(|outside| outside.is_wanted(reach)),
+            look: object
+                .as_deref()
+                .and_then(|object| self.looks.about(object)),
             object,
             missing,
             around: Around {
                 now,
                 last_delivery,
                 deprecated: self.context.deprecated.clone(),
+                is_reached: false,
             },
         })
     }
 
-    fn plan(&self, observed: &Observed<K>) -> Plan<Nothing, K::Status> {
+    fn plan(&self, observed: &Observed<K>) -> Plan<Action, K::Status> {
         plan::plan(observed)
     }
 
-    async fn act(&self, _: &Observed<K>, action: &Nothing) -> Result<bool, Fault> {
-        match *action {}
+    async fn act(&self, observed: &Observed<K>, action: &Action) -> Result<bool, Fault> {
+        match (action, &observed.object) {
+            (Action::Look, Some(object)) => self.look(object).await,
+            (Action::Look, None) => Ok(false),
+        }
     }
 
     fn failed(&self, object: &K, fault: &Fault) -> Option<Standing<K::Status>> {
@@ -181,15 +200,8 @@ where
     N: Thing + Send + Sync + 'static,
 {
     Arc::new(move |change| {
-        let object = match change {
-            Change::Applied {
-                before: Some(_), ..
-            } => return,
-            Change::Applied {
-                object,
-                before: None,
-            }
-            | Change::Deleted(object) => object,
+        let Some(object) = change.came_or_went() else {
+            return;
         };
         let namespace = object.namespace().unwrap_or_default();
         for waiting in shelf.in_namespace(&namespace, |_| true) {

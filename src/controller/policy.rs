@@ -12,6 +12,7 @@ use crate::api::cause::{Cause, Reason};
 use crate::api::kind::Kind;
 use crate::api::policy::{Defaults, Finding, Intake, Mode, Policy, Surroundings, evaluate};
 use crate::cluster::policy::{Followed, INTERVAL, Refused, Seen, Settings, read_file, understand};
+use crate::events::{Effect, Emitter, Note, Occurrence, Reason as EventReason, Regarding};
 use crate::kit::shutdown::Shutdown;
 
 /// The policy in force. All clones see a reload at the same time.
@@ -69,12 +70,12 @@ impl Source {
         Ok(())
     }
 
-    /// Follows the file until the program ends. One that cannot be used changes nothing.
+    /// Follows the file until the program ends, and tells of it. One that cannot be used changes nothing.
     ///
     /// # Errors
     ///
     /// When the system cannot give a thread to read with.
-    pub(super) async fn run(mut self, shutdown: Shutdown) -> Result<(), io::Error> {
+    pub(super) async fn run(mut self, herald: Herald, shutdown: Shutdown) -> Result<(), io::Error> {
         if self.settings.file.is_none() {
             shutdown.started().await;
             return Ok(());
@@ -91,13 +92,44 @@ impl Source {
             let Some(seen) = self.followed.settle(seen) else {
                 continue;
             };
-            match self.take(&seen) {
+            let taken = self.take(&seen);
+            match &taken {
                 Ok(()) => tracing::info!("Policy in force"),
                 Err(refused) => {
                     tracing::warn!(error = %refused, "Policy file cannot be used, the last good policy stays");
                 }
             }
+            herald.tell(taken.err());
         }
+    }
+}
+
+/// Tells of the policy file in Events about the program's own pod.
+#[derive(Clone, Debug)]
+pub(super) struct Herald {
+    emitter: Emitter,
+    own: Regarding,
+}
+
+impl Herald {
+    pub(super) fn new(emitter: Emitter, own: Regarding) -> Self {
+        Self { emitter, own }
+    }
+
+    fn tell(&self, refused: Option<Refused>) {
+        let (reason, note) = match refused {
+            None => (
+                EventReason::PolicyChanged,
+                Note::new("The changed policy file is in force"),
+            ),
+            Some(refused) => (
+                EventReason::PolicyRejected,
+                Note::new("The policy file cannot be used, the policy before it stays in force")
+                    .because(&refused.to_string()),
+            ),
+        };
+        let occurrence = Occurrence::new(self.own.clone(), reason, note);
+        self.emitter.emit(Effect::Real, occurrence);
     }
 }
 

@@ -1,14 +1,16 @@
 //! What the three kinds of runs have in common: AgentRun, ToolRun and OrchestrationRun are described in the same words.
 //!
-//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone.
+//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone, [`sight`] about whether it is.
 
 pub(super) mod documents;
 pub(super) mod look;
 mod loss;
+mod sight;
 #[cfg(test)]
 pub(super) mod testing;
 
 pub(super) use loss::Loss;
+pub(super) use sight::{Sight, strays};
 
 use jiff::Timestamp;
 use kube::Resource;

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use super::cache::{Change, Key, Shelf, Told};
+use super::cache::{Key, Shelf, Told};
 use super::context::{Context, Thing};
 use super::driver::fault::{Class, Fault};
 use super::driver::plan::{Plan, Standing};
@@ -206,15 +206,8 @@ where
     K: Thing + Send + Sync + 'static,
 {
     Arc::new(move |change| {
-        let run = match change {
-            Change::Applied {
-                before: Some(_), ..
-            } => return,
-            Change::Applied {
-                object,
-                before: None,
-            }
-            | Change::Deleted(object) => object,
+        let Some(run) = change.came_or_went() else {
+            return;
         };
         let name = run.name_any();
         let copies = |schedule: &Schedule| {

@@ -22,6 +22,8 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Copies of what reconcilers read.
 #[derive(Debug)]
 pub(super) struct Shelves {
+    /// A kind of which there are no copies.
+    pub(super) left_out: Option<Kind>,
     pub(super) runs: Arc<Shelf<AgentRun>>,
     pub(super) agents: Arc<Shelf<Agent>>,
     pub(super) providers: Arc<Shelf<AgentProvider>>,
@@ -51,6 +53,7 @@ pub(super) struct Shelves {
 impl Default for Shelves {
     fn default() -> Self {
         Self {
+            left_out: None,
             runs: Default::default(),
             agents: Default::default(),
             providers: Default::default(),
@@ -82,6 +85,9 @@ impl Default for Shelves {
 impl Shelves {
     /// Whether an object is there; none if its kind is not followed for others to refer to.
     pub(super) fn has(&self, kind: Kind, key: &Key) -> Option<bool> {
+        if self.left_out == Some(kind) {
+            return None;
+        }
         match kind {
             Kind::Agent => Some(self.agents.get(key).is_some()),
             Kind::AgentProvider => Some(self.providers.get(key).is_some()),

@@ -201,6 +201,21 @@ pub(super) fn blocked<K: Statused>(
     next
 }
 
+/// Something outside that the object needs is not there, or not for us.
+pub(super) fn unreachable<K: Statused>(
+    object: &K,
+    reason: Lifecycle,
+    event: events::Reason,
+    message: &str,
+    now: Timestamp,
+) -> Standing<K::Status> {
+    let stand = Stand::unready(stored(object), "Pending", reason, message.to_owned());
+    let mut next = standing(object, stand, now);
+    let observed = holds(ConditionType::Unreachable, reason.into(), message);
+    next.observed.push(observed);
+    next.telling(event, message)
+}
+
 /// The kind says how it stands.
 pub(super) fn standing<K: Statused>(
     object: &K,

@@ -23,6 +23,7 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
+use super::runs::strays;
 use super::shelves::Shelves;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
@@ -103,12 +104,8 @@ impl Reconciler for ToolRuns {
 
     /// Jobs and pods that are held for a call that is gone.
     fn strays(&self) -> Vec<Key> {
-        let jobs = self.shelves.tool_jobs.owners();
-        let pods = self.shelves.tool_pods.owners();
-        jobs.into_iter()
-            .chain(pods)
-            .filter(|run| self.shelves.tool_runs.get(run).is_none())
-            .collect()
+        let shelves = &self.shelves;
+        strays(&shelves.tool_runs, &shelves.tool_jobs, &shelves.tool_pods)
     }
 }
 

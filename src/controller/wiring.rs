@@ -19,7 +19,7 @@ use super::agent_run::{self, AgentRuns, Wakes};
 use super::cache::{Feed, Health, Kept, Shelf, Told};
 use super::context::{Context, Thing};
 use super::driver::{self, Pace, Reconciler, Work};
-use super::groups::{Group, Groups, group};
+use super::groups::{Group, Groups};
 use super::implementation_source::ImplementationSources;
 use super::orchestration_run::{OrchestrationRuns, Wakes as Steps};
 use super::plain::{Plain, Plains, on_change, on_delivery, on_need};
@@ -45,7 +45,10 @@ pub(super) fn start(
     (runs, stream): (agent_run::Settings, (stream::Settings, TcpListener)),
     pace: Pace,
 ) {
-    let shelves = Arc::new(Shelves::default());
+    let shelves = Arc::new(Shelves {
+        left_out: groups.left_out,
+        ..Shelves::default()
+    });
     let mut wiring = Wiring {
         health: Arc::new(Health::new(program.readiness.gate("caches"))),
         groups,
@@ -295,7 +298,7 @@ impl Wiring<'_> {
 
     /// The task that works on the objects of one kind, once everything has been listed. None if its group is off.
     fn work<R: Reconciler>(&mut self, name: &'static str, reconciler: Arc<R>) -> Work {
-        let scopes = self.groups.scopes(group(R::KIND));
+        let scopes = self.groups.worked_on(R::KIND);
         let is_off = scopes.is_empty();
         let work = Work::new(name, scopes);
         if is_off {

@@ -81,6 +81,18 @@ impl Regarding {
         }
     }
 
+    /// A pod by its name: the program's own, as the downward API tells it.
+    pub fn pod(namespace: &str, name: &str, uid: Option<String>) -> Self {
+        Self {
+            api_version: "v1".into(),
+            kind: "Pod".into(),
+            namespace: Some(namespace.to_owned()),
+            name: fit(name),
+            uid,
+            generation: None,
+        }
+    }
+
     /// The same, with the uid that the object has.
     pub fn with_uid(self, uid: impl Into<String>) -> Self {
         Self {

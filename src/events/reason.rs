@@ -41,6 +41,8 @@ closed_words! {
         Reload,
         /// What the cluster was told about a program was looked at.
         Inspect,
+        /// The lease was kept or handed over.
+        Lead,
     }
 }
 
@@ -103,6 +105,12 @@ catalogue! {
     EgressDenied: Warning, Resolve;
     /// A service that the object names does not answer.
     Unreachable: Warning, Resolve;
+    /// A service that the object names does not let the user in.
+    AuthFailed: Warning, Resolve;
+    /// The connection string of the object cannot be used.
+    InvalidConnection: Warning, Resolve;
+    /// A service that the object names lacks what the object says that it has.
+    CapabilityMissing: Warning, Resolve;
 
     /// The run was handed to its runtime.
     Submitted: Normal, Submit;
@@ -174,6 +182,8 @@ catalogue! {
     CertificateRejected: Warning, Reload;
     /// The certificate in use ends soon and no new one has come.
     CertificateExpiring: Warning, Reload;
+    /// A changed policy file is in force.
+    PolicyChanged: Normal, Reload;
     /// A changed policy file could not be used; the old policy stays.
     PolicyRejected: Warning, Reload;
     /// A candidate policy could not be used; nothing is compared with it.
@@ -181,6 +191,9 @@ catalogue! {
 
     /// The webhook configurations in the cluster could lock it, or are not what the rung means.
     RegistrationAtFault: Warning, Inspect;
+
+    /// The holder of the lease was asked to hand it to someone who cannot have it, and goes on leading.
+    YieldRefused: Warning, Lead;
 }
 
 impl From<Class> for Reason {

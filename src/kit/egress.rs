@@ -9,6 +9,7 @@ mod address;
 mod allowed;
 mod connect;
 mod exchange;
+mod postgres;
 mod settings;
 mod target;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use tokio::time::timeout;
 
 pub use address::Refusal;
 pub use allowed::Allowed;
+pub use postgres::{Store, Trouble};
 pub use settings::Settings;
 pub use target::Target;
 
@@ -140,14 +142,9 @@ pub enum Failure {
 /// The guard could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// The file with further authorities is of no use.
-    #[error("{variable} {why}")]
-    Authorities {
-        /// The setting that names the file.
-        variable: &'static str,
-        /// The file, and what is wrong with it.
-        why: String,
-    },
+    /// A file with further authorities is of no use.
+    #[error("{0}")]
+    Authorities(String),
     /// TLS cannot be used.
     #[error("TLS cannot be used")]
     Tls(#[from] rustls::Error),
@@ -166,6 +163,8 @@ struct Inner {
     api_server: Vec<(String, u16)>,
     resolver: Box<dyn Resolve>,
     tls: Arc<ClientConfig>,
+    /// The same for databases, which have authorities of their own.
+    database_tls: Arc<ClientConfig>,
     refused: Counter<u64>,
 }
 
@@ -184,6 +183,8 @@ impl Guard {
             loopback,
             authorities,
             deadline,
+            database,
+            database_authorities,
         } = settings;
         if loopback {
             tracing::warn!(
@@ -193,16 +194,20 @@ impl Guard {
         for reason in Refusal::ALL {
             refused.add(0, &[KeyValue::new("reason", reason.as_str())]);
         }
+        let own = (CA_FILE, authorities.as_deref());
+        let database_authorities = database_authorities.as_deref();
         let inner = Inner {
             rules: Rules {
                 allowed,
                 public,
                 loopback,
+                database: database.map(|store| store.places).unwrap_or_default(),
             },
             deadline,
             api_server,
             resolver: Box::new(resolver),
-            tls: Arc::new(trusting(CA_FILE, authorities.as_deref())?),
+            database_tls: Arc::new(trusting(&[own, ("PGSSLROOTCERT", database_authorities)])?),
+            tls: Arc::new(trusting(&[own])?),
             refused,
         };
         Ok(Self {
@@ -222,10 +227,14 @@ impl Guard {
             Err(_) => Err(Failure::TimedOut(deadline)),
         };
         if let Err(Failure::Refused(refusal)) = &answer {
-            let reason = KeyValue::new("reason", refusal.as_str());
-            self.inner.refused.add(1, &[reason]);
+            self.count(*refusal);
         }
         answer
+    }
+
+    fn count(&self, refusal: Refusal) {
+        let reason = KeyValue::new("reason", refusal.as_str());
+        self.inner.refused.add(1, &[reason]);
     }
 }
 
@@ -235,31 +244,19 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// TLS that trusts the authorities of the system, and those in the file that a setting names.
+/// TLS that trusts the authorities of the system, and those in files, each with the variable that names it.
 ///
 /// # Errors
 ///
-/// When the file holds none, or cannot be read.
-pub fn trusting(variable: &'static str, file: Option<&Path>) -> Result<ClientConfig, Unfit> {
+/// When a file holds none, or cannot be read.
+pub fn trusting(files: &[(&str, Option<&Path>)]) -> Result<ClientConfig, Unfit> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);
-    if let Some(file) = file {
-        let wrong = |why: String| Unfit::Authorities {
-            variable,
-            why: format!("{}: {why}", file.display()),
-        };
-        let pem = fs::read(file).map_err(|error| wrong(error.to_string()))?;
-        let mut count = 0;
-        for certificate in CertificateDer::pem_slice_iter(&pem) {
-            let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-            let added = roots.add(certificate);
-            added.map_err(|error| wrong(error.to_string()))?;
-            count += 1;
-        }
-        if count == 0 {
-            return Err(wrong("holds no certificate".to_owned()));
-        }
+    for (variable, file) in files {
+        let Some(file) = file else { continue };
+        let added = add(&mut roots, file);
+        added.map_err(|why| Unfit::Authorities(format!("{variable} {}: {why}", file.display())))?;
     }
     if roots.is_empty() {
         tracing::warn!("No certificate authority was found: no https address can be called");
@@ -268,4 +265,18 @@ pub fn trusting(variable: &'static str, file: Option<&Path>) -> Result<ClientCon
     let config = ClientConfig::builder_with_provider(provider);
     let config = config.with_safe_default_protocol_versions()?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), String> {
+    let pem = fs::read(file).map_err(|error| error.to_string())?;
+    let mut count = 0;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+        count += 1;
+    }
+    match count {
+        0 => Err("holds no certificate".to_owned()),
+        _ => Ok(()),
+    }
 }

@@ -166,7 +166,7 @@ impl Shared {
             return pending().await;
         }
         let altered = *self.altered.borrow();
-        match altered.filter(|_| path.starts_with("/openapi/v3/apis/")) {
+        match altered.filter(|_| is_about_kinds(&path)) {
             None => Ok(answer),
             Some(alter) => {
                 let body = answer.into_body().collect_bytes().await?;
@@ -191,6 +191,12 @@ impl Shared {
         let request = Request::from_parts(head, Body::from(body.to_vec()));
         Ok(self.client.send(request).await?)
     }
+}
+
+/// Whether the API server says there which kinds it has, or what is in them.
+fn is_about_kinds(path: &str) -> bool {
+    let is_discovery = path.starts_with("/apis/") && path.split('/').count() == 4;
+    is_discovery || path.starts_with("/openapi/v3/apis/")
 }
 
 fn locked<T>(list: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -16,9 +16,11 @@ pub mod left_out;
 pub mod metrics;
 mod namespace;
 pub mod otlp;
+pub mod outcome;
 pub mod pki;
 pub mod pods;
 pub mod ports;
+pub mod postgres;
 pub mod sse;
 pub mod wait;
 

@@ -3,8 +3,6 @@
 use agents::api::contract::env;
 use agents::events::Regarding;
 use agents::kit::config::{self, Invalid, Reader, Setting};
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// What the downward API says about the pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,14 +35,6 @@ impl Own {
     /// The pod of this name, in its namespace or else in the one that the client is at home in.
     pub fn regarding(&self, pod: &str, home: &str) -> Regarding {
         let namespace = self.namespace.as_deref().unwrap_or(home);
-        Regarding::of(&Pod {
-            metadata: ObjectMeta {
-                name: Some(pod.to_owned()),
-                namespace: Some(namespace.to_owned()),
-                uid: self.uid.clone(),
-                ..ObjectMeta::default()
-            },
-            ..Pod::default()
-        })
+        Regarding::pod(namespace, pod, self.uid.clone())
     }
 }

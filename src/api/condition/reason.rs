@@ -81,6 +81,14 @@ closed_words! {
         EndpointFailed,
         /// An address in the object may not be called.
         EgressDenied,
+        /// What the object names outside does not answer.
+        ConnectionFailed,
+        /// What the object names outside does not let the user in.
+        AuthFailed,
+        /// The connection string of the object cannot be used.
+        InvalidConnection,
+        /// What the object names outside lacks what the object says that it has.
+        CapabilityMissing,
         /// Ended because someone asked for it.
         Cancelled,
         /// The runtime stopped the work.
@@ -224,8 +232,8 @@ closed_words! {
         Exceeded,
         /// The secret was found.
         SecretResolved,
-        /// The store cannot be reached.
-        ConnectionFailed,
+        /// The store lets the user in and answers.
+        Connected,
         /// The credentials were found.
         AuthReady,
         /// No credentials are needed.

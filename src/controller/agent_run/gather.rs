@@ -5,21 +5,21 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
 use super::AgentRuns;
 use super::admission::Decision;
 use super::custom;
-use super::plan::{Observed, Sight, is_of};
+use super::plan::{Observed, is_of};
 use super::status::phase;
 use super::turn::{self, Stage, Turn, job_ref};
 use crate::api::contract::finalizer;
-use crate::api::custody::{Absence, LastStatus, last_status_of};
+use crate::api::custody::Absence;
 use crate::api::kinds::AgentRun;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::Fault;
-use crate::controller::runs::is_going;
 use crate::controller::runs::look::{held, is_labelled, is_made_for, is_terminating, list_pods};
+use crate::controller::runs::{Sight, is_going};
 
 impl AgentRuns {
     pub(super) async fn observe(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
@@ -62,7 +62,7 @@ impl AgentRuns {
             seen.job = self.sight(&run, stage, &own_jobs).await?;
         }
         if !phase(&*run).is_terminal() {
-            if is_in_doubt(&run, &seen.job) {
+            if seen.job.is_in_doubt(job_ref(&run)) {
                 own_pods = list_pods(&self.context, &*run).await?;
             }
             self.look_ahead(&mut seen, &run, stage).await?;
@@ -88,7 +88,7 @@ impl AgentRuns {
         if !turn::has_begun(run) {
             seen.admission = self.consider(run, seen.now);
         }
-        if is_in_doubt(run, &seen.job) || is_going(run) {
+        if seen.job.is_in_doubt(job_ref(run)) || is_going(run) {
             let namespace = run.namespace().unwrap_or_default();
             seen.namespace_terminating = is_terminating(&self.context, &namespace).await;
         }
@@ -203,17 +203,5 @@ fn is_current(pod: &Pod, run: &AgentRun, stage: Stage) -> bool {
             ..
         }
         | Stage::Over => false,
-    }
-}
-
-/// Whether the Job can no longer tell how it ends, so that only its pods can.
-fn is_in_doubt(run: &AgentRun, job: &Sight) -> bool {
-    match job {
-        Sight::Ours(job) => {
-            job.meta().deletion_timestamp.is_some() && last_status_of(job) == LastStatus::Active
-        }
-        Sight::Gone { .. } => true,
-        Sight::Absent => job_ref(run).is_some_and(|job| job.uid.is_some()),
-        Sight::Taken(_) => false,
     }
 }

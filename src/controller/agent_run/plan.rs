@@ -30,12 +30,12 @@ use super::work::{Found, Lack};
 use super::{artifacts, job};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
-use crate::api::custody::{Absence, LastStatus, Release, classify, last_status_of};
+use crate::api::custody::{LastStatus, Release, classify, last_status_of};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::runs::look::is_held;
-use crate::controller::runs::{Loss, is_going, may_go};
+use crate::controller::runs::{Loss, Sight, is_going, may_go};
 
 /// What was found in the cluster about one run.
 #[derive(Clone, Debug)]
@@ -63,23 +63,6 @@ pub(crate) struct Observed {
     /// Jobs and pods of runs of the same name that are gone for certain.
     pub(super) stray_jobs: Vec<Arc<Job>>,
     pub(super) stray_pods: Vec<Arc<Pod>>,
-}
-
-/// What there is under the name of the Job that is about to be made, or at work.
-#[derive(Clone, Debug)]
-pub(super) enum Sight {
-    /// Nothing, as far as we know.
-    Absent,
-    /// The Job of this run.
-    Ours(Arc<Job>),
-    /// Something that belongs to someone else.
-    Taken(Arc<Job>),
-    /// The Job of this run is not there any more: a live read has confirmed it.
-    Gone {
-        absence: Absence,
-        /// As it was last seen, if anyone saw it go.
-        last: Option<Arc<Job>>,
-    },
 }
 
 /// What can be done about a run besides writing its status.

@@ -59,6 +59,22 @@ pub(crate) enum Change<K> {
     Deleted(Arc<K>),
 }
 
+impl<K> Change<K> {
+    /// The object, if it came or went; none if it was there before and still is.
+    pub(crate) fn came_or_went(&self) -> Option<&Arc<K>> {
+        match self {
+            Self::Applied {
+                before: Some(_), ..
+            } => None,
+            Self::Applied {
+                object,
+                before: None,
+            }
+            | Self::Deleted(object) => Some(object),
+        }
+    }
+}
+
 /// What a complete list says.
 #[derive(Debug)]
 pub(in crate::controller) struct Listed<K> {

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use kube::Resource;
 
 use super::sync::{Tally, Trail, Trouble};
-use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation};
+use crate::api::condition::Lifecycle;
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{ImplementationSource, ImplementationSourceStatus};
 use crate::controller::driver::plan::{Next, Plan, Standing, Step};
-use crate::controller::stand::{Lack, Stand, invalid, standing, stored, waiting};
+use crate::controller::stand::{self, Lack, Stand, invalid, standing, stored, waiting};
 use crate::events;
 
 /// Time between two looks for something that cannot be watched, or for room to call.
@@ -146,10 +146,5 @@ fn unreachable(source: &ImplementationSource, trouble: &Trouble, now: Timestamp)
         Trouble::Denied(why) => (Lifecycle::EgressDenied, events::Reason::EgressDenied, why),
         Trouble::Unreachable(why) => (Lifecycle::SyncFailed, events::Reason::Unreachable, why),
     };
-    let stand = Stand::unready(stored(source), "Pending", reason, message.clone());
-    let mut next = standing(source, stand, now);
-    let holds = ConditionStatus::True;
-    let observed = Observation::new(ConditionType::Unreachable, holds, reason, message);
-    next.observed.push(observed);
-    next.telling(event, message)
+    stand::unreachable(source, reason, event, message, now)
 }

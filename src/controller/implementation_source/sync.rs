@@ -122,7 +122,7 @@ impl ImplementationSources {
             mark,
             result,
         };
-        self.keep(source, trail);
+        self.trails.keep(source, &self.shelves.sources, trail);
         Ok(true)
     }
 

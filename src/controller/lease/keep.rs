@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::yielding::{self, Decision};
 use super::{Elector, Lost, holder, renewal, spread};
+use crate::events::{Effect, Note, Occurrence, Reason, Regarding};
 
 /// Time to give the lease back at the end.
 const HANDOVER: Duration = Duration::from_secs(1);
@@ -156,6 +157,7 @@ impl Elector {
             Decision::Nothing | Decision::Wait | Decision::Yield(_) => why,
         };
         let candidate = yielding::wanted(&held.lease).unwrap_or_default();
+        let note = format!("{candidate} does not get the lease: {why}");
         tracing::warn!(
             candidate,
             why,
@@ -164,9 +166,18 @@ impl Elector {
         self.post.metrics.asked_to_yield(false);
         yielding::close(&mut held.lease, Some(why));
         held.asked = None;
-        if let Err(error) = self.renew(held).await {
+        match self.renew(held).await {
+            Ok(()) => self.tell(&held.lease, note),
             // The next look at the lease finds the request again.
-            tracing::debug!(error, "The lease was changed meanwhile");
+            Err(error) => tracing::debug!(error, "The lease was changed meanwhile"),
+        }
+    }
+
+    fn tell(&self, lease: &Lease, note: String) {
+        if let Some(emitter) = &self.emitter {
+            let about = Regarding::of(lease);
+            let occurrence = Occurrence::new(about, Reason::YieldRefused, Note::new(note));
+            emitter.emit(Effect::Real, occurrence);
         }
     }
 

@@ -1,11 +1,13 @@
 //! What is particular about each of the kinds.
 
 mod hosts;
+mod stores;
 #[cfg(test)]
 mod tests;
 
 use kube::ResourceExt;
 
+use super::look::Outside;
 use super::plan::Around;
 use crate::api::condition::{ConditionType, Lifecycle};
 use crate::api::contract::annotation;
@@ -14,8 +16,8 @@ use crate::api::kinds::budget::Amounts;
 use crate::api::kinds::{
     Agent, AgentProvider, AgentProviderStatus, AgentStatus, ApprovalPolicy, ApprovalPolicyStatus,
     Artifact, ArtifactStatus, Budget, BudgetStatus, ImplementationSpec, ImplementationSpecStatus,
-    Memory, MemoryStatus, Orchestration, OrchestrationStatus, SecretBinding, SecretBindingStatus,
-    Signal, SignalDelivery, SignalDeliveryStatus, SignalStatus, Tool, ToolStatus,
+    Orchestration, OrchestrationStatus, SecretBinding, SecretBindingStatus, Signal, SignalDelivery,
+    SignalDeliveryStatus, SignalStatus, Tool, ToolStatus,
 };
 use crate::api::validate::Quantity;
 use crate::controller::stand::{Stand, Statused, condition, due, stored};
@@ -40,6 +42,11 @@ pub(in crate::controller) trait Plain: Statused {
     /// ConfigMaps and their entries without which it cannot be used.
     fn config_map_entries(&self) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    /// What it names outside, if anything.
+    fn outside(&self) -> Option<Outside> {
+        None
     }
 
     /// How an object stands that is right and has all that it needs.
@@ -93,19 +100,6 @@ impl Plain for ImplementationSpec {
             stand.reason = Lifecycle::Synced.into();
         }
         stand
-    }
-}
-
-impl Plain for Memory {
-    fn secrets(&self) -> Vec<&str> {
-        vec![&self.spec.connection.secret_ref.name]
-    }
-
-    fn stand(&self, _: &Around) -> Stand<MemoryStatus> {
-        Stand {
-            reason: Lifecycle::SecretResolved.into(),
-            ..self.valid()
-        }
     }
 }
 

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Nothing, Plain};
+use super::look::{Found, Look};
+use super::{Action, Plain};
 use crate::api::examine::examine;
 use crate::controller::agent_run::Deprecated;
-use crate::controller::driver::plan::{Next, Plan, Step};
-use crate::controller::stand::{Lack, invalid, standing, stored, waiting};
+use crate::controller::driver::plan::{Next, Plan, Standing, Step};
+use crate::controller::stand::{Lack, invalid, standing, stored, unreachable, waiting};
 
 /// Time between two looks for something that cannot be watched.
 const POLL: Duration = Duration::from_secs(5);
@@ -24,6 +25,10 @@ pub(in crate::controller) struct Observed<K> {
     pub(super) object: Option<Arc<K>>,
     /// What it needs and what is not there.
     pub(super) missing: Vec<Lack>,
+    /// Whether what it names outside is to be looked at.
+    pub(super) wants_look: bool,
+    /// How the last look went.
+    pub(super) look: Option<Arc<Look>>,
     pub(super) around: Around,
 }
 
@@ -35,10 +40,12 @@ pub(in crate::controller) struct Around {
     pub(super) last_delivery: Option<Timestamp>,
     /// Sorts of tokens to be given up.
     pub(super) deprecated: Deprecated,
+    /// Whether what it names outside was found to be there.
+    pub(super) is_reached: bool,
 }
 
 /// Decides.
-pub(super) fn plan<K: Plain>(seen: &Observed<K>) -> Plan<Nothing, K::Status> {
+pub(super) fn plan<K: Plain>(seen: &Observed<K>) -> Plan<Action, K::Status> {
     let Some(object) = seen.object.as_deref() else {
         return Plan::idle(Next::Wait);
     };
@@ -51,25 +58,53 @@ pub(super) fn plan<K: Plain>(seen: &Observed<K>) -> Plan<Nothing, K::Status> {
         &serde_json::to_value(object).unwrap_or_default(),
         None,
     );
+    let later = now.checked_add(POLL).map_or(Next::Wait, Next::At);
     let (standing, next) = if !causes.is_empty() {
         (invalid(object, &causes, now), Next::Wait)
     } else if !seen.missing.is_empty() {
         let is_watched = seen.missing.iter().all(|lack| lack.is_watched);
-        let poll = now.checked_add(POLL).ok().filter(|_| !is_watched);
-        (
-            waiting(object, stored(object), &seen.missing, now),
-            poll.map_or(Next::Wait, Next::At),
-        )
+        let poll = if is_watched { Next::Wait } else { later };
+        let waiting = waiting(object, stored(object), &seen.missing, now);
+        (waiting, poll)
+    } else if seen.wants_look {
+        let about = object.meta().generation;
+        let look = seen.look.as_deref();
+        match look.filter(|look| look.generation == about && look.due > now) {
+            Some(look) => looked_at(object, &seen.around, look),
+            None => {
+                return Plan {
+                    steps: vec![Step::Do(Action::Look)],
+                    next: later,
+                };
+            }
+        }
     } else {
-        let stand = object.stand(&seen.around);
-        let due = stand.due;
-        (
-            standing(object, stand, now),
-            due.map_or(Next::Wait, Next::At),
-        )
+        of_its_own(object, &seen.around)
     };
     Plan {
         steps: vec![Step::status(standing)],
         next,
     }
+}
+
+/// How an object stands by what was found outside.
+fn looked_at<K: Plain>(object: &K, around: &Around, look: &Look) -> (Standing<K::Status>, Next) {
+    let due = Next::At(look.due);
+    if let Found::Wrong(wrong, message) = &look.found {
+        let (reason, event) = wrong.words();
+        return (unreachable(object, reason, event, message, around.now), due);
+    }
+    let around = Around {
+        is_reached: look.found == Found::Reached,
+        ..around.clone()
+    };
+    let (standing, next) = of_its_own(object, &around);
+    (standing, next.or(due))
+}
+
+/// How an object stands by what the kind says.
+fn of_its_own<K: Plain>(object: &K, around: &Around) -> (Standing<K::Status>, Next) {
+    let stand = object.stand(around);
+    let due = stand.due.map_or(Next::Wait, Next::At);
+    (standing(object, stand, around.now), due)
 }

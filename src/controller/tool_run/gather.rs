@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
-use super::plan::{Observed, Sight};
+use super::plan::Observed;
 use super::status::{job_ref, phase};
 use super::{ToolRuns, job};
 use crate::api::contract::finalizer;
-use crate::api::custody::{Absence, LastStatus, last_status_of};
+use crate::api::custody::Absence;
 use crate::api::kinds::ToolRun;
 use crate::controller::agent_run::pruned_job;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::Fault;
-use crate::controller::runs::is_going;
 use crate::controller::runs::look::{held, is_labelled, is_made_for, is_terminating, list_pods};
+use crate::controller::runs::{Sight, is_going};
 
 impl ToolRuns {
     pub(super) async fn observe(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
@@ -60,7 +60,7 @@ impl ToolRuns {
         if matches!(seen.job, Sight::Absent) {
             seen.in_the_way = self.conflicts.in_the_way(&self.context, &*run).await?;
         }
-        let is_in_doubt = is_in_doubt(&run, &seen.job);
+        let is_in_doubt = seen.job.is_in_doubt(job_ref(&run));
         if is_in_doubt {
             seen.pods = list_pods(&self.context, &*run).await?;
         }
@@ -88,7 +88,7 @@ impl ToolRuns {
         let live: Option<Job> = self.context.look_up(LOOK, &key.namespace, &name).await?;
         Ok(match (live, bound) {
             (Some(job), None) if is_own(&job, run) => self.found(job),
-            (Some(_), None) => Sight::Taken,
+            (Some(job), None) => Sight::Taken(Arc::new(job)),
             (None, None) => Sight::Absent,
             (Some(job), Some(uid)) if job.uid().as_ref() == Some(&uid) => self.found(job),
             (live, Some(uid)) => Sight::Gone {
@@ -111,16 +111,4 @@ impl ToolRuns {
 fn is_own(job: &Job, run: &ToolRun) -> bool {
     let bound = job_ref(run).and_then(|job| job.uid.as_deref());
     is_made_for(job, run, bound)
-}
-
-/// Whether the Job can no longer tell how it ends, so that only its pods can.
-fn is_in_doubt(run: &ToolRun, job: &Sight) -> bool {
-    match job {
-        Sight::Ours(job) => {
-            job.meta().deletion_timestamp.is_some() && last_status_of(job) == LastStatus::Active
-        }
-        Sight::Gone { .. } => true,
-        Sight::Absent => job_ref(run).is_some_and(|job| job.uid.is_some()),
-        Sight::Taken => false,
-    }
 }

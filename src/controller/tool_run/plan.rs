@@ -17,7 +17,7 @@ use super::{Settings, job, status};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::{annotation, finalizer};
 use crate::api::custody::{
-    Absence, Evidence, LastStatus, Release, actor_of, classify, last_status_of,
+    Evidence, LastStatus, Release, actor_of, classify, last_status_of,
 };
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
@@ -29,7 +29,7 @@ use crate::controller::agent_run::{
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::policy::{Verdict, judge};
 use crate::controller::runs::look::is_held;
-use crate::controller::runs::{Loss, is_going, may_go};
+use crate::controller::runs::{Loss, Sight, is_going, may_go};
 
 /// Time between two looks at a Job of someone else, of whose end nobody tells us.
 const POLL: Duration = Duration::from_secs(5);
@@ -54,23 +54,6 @@ pub(in crate::controller) struct Observed {
     /// Jobs and pods of calls of the same name that are gone for certain.
     pub(super) stray_jobs: Vec<Arc<Job>>,
     pub(super) stray_pods: Vec<Arc<Pod>>,
-}
-
-/// What there is under the name of the Job.
-#[derive(Clone, Debug)]
-pub(super) enum Sight {
-    /// Nothing, as far as we know.
-    Absent,
-    /// The Job of this call.
-    Ours(Arc<Job>),
-    /// Something that belongs to someone else.
-    Taken,
-    /// The Job of this call is not there any more: a live read has confirmed it.
-    Gone {
-        absence: Absence,
-        /// As it was last seen, if anyone saw it go.
-        last: Option<Arc<Job>>,
-    },
 }
 
 /// What can be done about a call besides writing its status.
@@ -146,7 +129,7 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
         Sight::Ours(_) | Sight::Gone { .. } => mourn(seen, run),
         Sight::Absent if is_bound(run) || any_of_ours(&seen.pods) => mourn(seen, run),
         Sight::Absent => begin(seen, run, settings),
-        Sight::Taken => {
+        Sight::Taken(_) => {
             let message = format!("another object owns Job {}", job::name(run));
             wait(seen, run, settings, Lifecycle::JobNameConflict, &message)
         }
@@ -178,12 +161,7 @@ fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
 }
 
 fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
-    let (absence, last) = match &seen.job {
-        Sight::Ours(job) => (Absence::NotFound, Some(job)),
-        Sight::Gone { absence, last } => (*absence, last.as_ref()),
-        Sight::Absent => (Absence::NotFound, None),
-        Sight::Taken => (Absence::NameTaken, None),
-    };
+    let (absence, last) = seen.job.absence();
     let reference = status::job_ref(run);
     let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {

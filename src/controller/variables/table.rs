@@ -219,8 +219,8 @@ pub const TABLE: &[Variable] = &[
         },
     ),
     // Stores.
-    other("DATABASE_URL", Refused(DATABASE)),
-    other("PGSSLROOTCERT", Refused(DATABASE)),
+    honoured("DATABASE_URL", OWN_DATABASE),
+    honoured("PGSSLROOTCERT", OWN_DATABASE),
     other(
         "JANGAR_MIGRATIONS",
         Accepted("there is no database whose tables could be changed"),
@@ -291,12 +291,12 @@ const ENDPOINTS: &str = "endpoints_follow_the_rules_of_opentelemetry";
 const WORDS: &str = "what_this_program_cannot_do_is_refused_in_words";
 const OWN_WAY: &str = "metrics_can_go_another_way_than_traces";
 const POLICY: &str = "the_operators_variables_are_obeyed";
+const OWN_DATABASE: &str = "the_database_of_the_installation_is_known_by_its_variables";
 const HOSTS: &str = "version_control_and_artifacts_are_as_the_operator_says";
 
 // The sentences.
 const SCHEDULES: &str = "a schedule makes its runs itself, without a helper";
 const METRICS: &str = "metrics are pushed over OTLP to the sidecar, which has the page";
-const DATABASE: &str = "this program has no database: idempotency keys are on the runs, and nothing is copied or audited; leave it out";
 const INBOUND: &str =
     "deliveries of webhooks are not taken by the controllers; sources are read by `spec.sync`";
 const NOTES: &str = "no version has ever read it";

@@ -54,7 +54,7 @@ impl Refusal {
             Self::NotListed => "the operator has not allowed this host (AGENTS_EGRESS_ALLOWED)",
             Self::Redirect => "it sends the caller elsewhere",
             Self::Credential => {
-                "a credential goes only to the host that it is for, and only over https"
+                "a credential goes only to the host that it is for, and only over TLS"
             }
         }
     }
@@ -87,6 +87,8 @@ pub(super) struct Rules {
     pub(super) public: bool,
     /// Whether our own machine may be called; for tests.
     pub(super) loopback: bool,
+    /// Hosts and ports that the operator names as the database of the installation.
+    pub(super) database: Vec<(String, u16)>,
 }
 
 impl Rules {
@@ -105,6 +107,8 @@ impl Rules {
             return Err(Refusal::ApiServer);
         }
         let is_listed = self.allowed.has_host(host) || self.allowed.has_address(ip);
+        let place = |own: &(String, u16)| own.0 == host && own.1 == address.port();
+        let is_listed = is_listed || self.database.iter().any(place);
         match realm(ip) {
             Realm::Loopback if self.loopback => Ok(()),
             Realm::Loopback => Err(Refusal::Loopback),
@@ -277,6 +281,7 @@ mod tests {
             allowed: Allowed::parse(allowed).expect(allowed),
             public: true,
             loopback: false,
+            database: Vec::new(),
         }
     }
 

@@ -6,11 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::address::Refusal;
 use super::{Failure, Inner, Target};
@@ -32,36 +34,48 @@ pub(super) async fn connect(
     inner: &Inner,
     target: &Target,
 ) -> Result<Pin<Box<dyn Stream>>, Failure> {
-    let addresses = judged(inner, target).await?;
+    let addresses = judged(inner, &target.host, target.port).await?;
     let stream = reach(&addresses).await?;
-    if !target.is_tls {
-        return Ok(Box::pin(stream));
-    }
-    let name = ServerName::try_from(target.host.clone());
-    let name = name.map_err(|_| Failure::Refused(Refusal::Url))?;
-    let connector = TlsConnector::from(Arc::clone(&inner.tls));
-    match connector.connect(name, stream).await {
-        Ok(stream) => Ok(Box::pin(stream)),
-        Err(error) => Err(unreachable("TLS with it failed", &error)),
+    match target.is_tls {
+        false => Ok(Box::pin(stream)),
+        true => Ok(Box::pin(encrypt(&inner.tls, &target.host, stream).await?)),
     }
 }
 
-/// The addresses of the target that may be called; why not, if there are none.
-async fn judged(inner: &Inner, target: &Target) -> Result<Vec<SocketAddr>, Failure> {
-    if is_api_server(&target.host) {
+/// The same stream, with a server that has proven to be this host.
+pub(super) async fn encrypt(
+    tls: &Arc<ClientConfig>,
+    host: &str,
+    stream: TcpStream,
+) -> Result<TlsStream<TcpStream>, Failure> {
+    let name = ServerName::try_from(host.to_owned());
+    let name = name.map_err(|_| Failure::Refused(Refusal::Url))?;
+    let connector = TlsConnector::from(Arc::clone(tls));
+    let encrypted = connector.connect(name, stream).await;
+    encrypted.map_err(|error| unreachable("TLS with it failed", &error))
+}
+
+/// The addresses of a host that may be called; why not, if there are none.
+pub(super) async fn judged(
+    inner: &Inner,
+    host: &str,
+    port: u16,
+) -> Result<Vec<SocketAddr>, Failure> {
+    if is_api_server(host) {
         return Err(Failure::Refused(Refusal::ApiServer));
     }
-    let found = resolve(inner, &target.host, target.port).await;
+    let found = resolve(inner, host, port).await;
     let found = found.map_err(|error| unreachable("its name leads nowhere", &error))?;
     let mut api_server = Vec::new();
-    for (host, port) in &inner.api_server {
+    for (its_host, its_port) in &inner.api_server {
         // A host of the API server that leads nowhere now leads nobody there either.
-        api_server.extend(resolve(inner, host, *port).await.unwrap_or_default());
+        let found = resolve(inner, its_host, *its_port).await;
+        api_server.extend(found.unwrap_or_default());
     }
     let mut refusal = None;
     let mut addresses = Vec::new();
     for address in found.into_iter().take(TRIES) {
-        match inner.rules.judge(&target.host, address, &api_server) {
+        match inner.rules.judge(host, address, &api_server) {
             Ok(()) => addresses.push(address),
             Err(refused) => refusal = refusal.or(Some(refused)),
         }
@@ -86,7 +100,7 @@ async fn resolve(inner: &Inner, host: &str, port: u16) -> io::Result<Vec<SocketA
 }
 
 /// A connection to the first address that answers.
-async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
+pub(super) async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
     let mut last = Failure::Unreachable("nobody is there".to_owned());
     for address in addresses {
         last = match timeout(CONNECT, TcpStream::connect(address)).await {
@@ -99,7 +113,7 @@ async fn reach(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
 }
 
 /// What went wrong, by its kind: the words of an error may name an address.
-fn unreachable(what: &str, error: &io::Error) -> Failure {
+pub(super) fn unreachable(what: &str, error: &io::Error) -> Failure {
     let tls = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>());

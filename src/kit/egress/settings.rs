@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::allowed::Allowed;
+use super::postgres::Store;
 use crate::kit::config::{self, Invalid, Reader, Setting};
 
 /// The file with further authorities.
@@ -22,6 +23,10 @@ pub struct Settings {
     pub authorities: Option<PathBuf>,
     /// Time for one call, from the first look at its name to the last byte of its answer.
     pub deadline: Duration,
+    /// The database of the installation: its place may be called although it is private. Nothing is stored in it.
+    pub database: Option<Store>,
+    /// Certificates of further authorities of databases, in PEM.
+    pub database_authorities: Option<PathBuf>,
 }
 
 impl config::Settings for Settings {
@@ -57,12 +62,25 @@ impl config::Settings for Settings {
             .or("10")
             .within("100ms", "30s"),
         );
+        let database = reader.optional(
+            Setting::new(
+                "DATABASE_URL",
+                "PostgreSQL of the installation: Memories on its host and port are connected to, although it may be private; its user is not used and nothing is stored in it",
+            )
+            .secret(),
+        );
+        let database_authorities = reader.optional(Setting::new(
+            "PGSSLROOTCERT",
+            "Certificates of authorities that are trusted for PostgreSQL, besides all others, in PEM",
+        ));
         Ok(Self {
             allowed: allowed?.unwrap_or_default(),
             public: public?,
             loopback: loopback?,
             authorities: authorities?,
             deadline: deadline?,
+            database: database?,
+            database_authorities: database_authorities?,
         })
     }
 }

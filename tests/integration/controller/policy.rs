@@ -5,11 +5,12 @@ use agents::api::kind::Kind;
 use agents::api::kinds::AgentRun;
 use anyhow::Result;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{ListParams, PostParams};
 use serde_json::{Value, json};
 use support::{events, wait};
 
+use super::lease::leading;
 use super::scene::{DEADLINE, Scene, condition, holds};
 
 /// Makes an Agent that allows so little, and its provider.
@@ -192,4 +193,49 @@ async fn a_budget_that_is_used_up_holds_runs_back_until_it_recovers() -> Result<
     assert_eq!(condition(&running, "Blocked"), holds("False", "Reconciled"));
     wait::until(&jobs, "held-job", DEADLINE, |_| true).await?;
     Ok(())
+}
+
+#[tokio::test]
+async fn a_policy_file_that_changes_is_told_of_and_one_that_is_wrong_changes_nothing() -> Result<()>
+{
+    support::kinds!();
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("policy.yaml");
+    std::fs::write(&file, "images: {denied: ['old/*']}")?;
+    let scene = Scene::with_agent(&[
+        (env::POLICY_FILE, file.to_str().unwrap_or_default()),
+        (env::POD_UID, "uid-7"),
+        ("OTEL_SERVICE_INSTANCE_ID", "controllers-1"),
+    ])
+    .await?;
+    let here = scene.here.name.clone();
+    let mut controller = scene.controller_with((env::POD_NAMESPACE, &here)).await?;
+    controller.line("leading", leading).await;
+    let own: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "controllers-1", "namespace": here, "uid": "uid-7"},
+    }))?;
+    std::fs::write(&file, "images: {denied: ['registry.example.com/*']}")?;
+    let said = |kind: &str, reason: &str, note: &str| events::Said {
+        kind: kind.to_owned(),
+        reason: reason.to_owned(),
+        action: "Reload".to_owned(),
+        note: note.to_owned(),
+        count: 1,
+    };
+    let changed = said(
+        "Normal",
+        "PolicyChanged",
+        "The changed policy file is in force",
+    );
+    let is_told = |said: &events::Said| said.reason == "PolicyChanged";
+    let told = events::until(&scene.here.client, &own, DEADLINE, is_told).await?;
+    assert_eq!(told, changed);
+    std::fs::write(&file, "images: {denyed: []}")?;
+    let is_told = |said: &events::Said| said.reason == "PolicyRejected";
+    let told = events::until(&scene.here.client, &own, DEADLINE, is_told).await?;
+    let start = "The policy file cannot be used, the policy before it stays in force";
+    assert!(told.note.starts_with(start), "{}", told.note);
+    assert!(told.note.contains("denyed"), "{}", told.note);
+    let run = scene.run("denied", json!({})).await?;
+    refused(&scene, &run, "ImageBlocked", &["registry.example.com"]).await
 }

@@ -1,13 +1,20 @@
 //! Version control: what the pod of a run is given, what a run goes on without, and what ends it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use agents::api::contract::env;
 use agents::api::kind::Kind;
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use serde_json::{Value, json};
+use support::events::{self, Said};
+use support::gateway::Gateway;
+use support::lab;
 
-use super::scene::{Scene, condition, holds};
+use super::endpoint::{Endpoint, LOOPBACK, said};
+use super::scene::{DEADLINE, Scene, condition, holds};
 
 async fn make_secret(scene: &Scene, name: &str, key: &str) -> Result<()> {
     let secret: Secret = serde_json::from_value(json!({
@@ -199,6 +206,89 @@ async fn a_host_whose_secret_lacks_the_entry_says_so() -> Result<()> {
     assert!(
         !ready.data.to_string().contains("DeprecatedAuth"),
         "the operator does not mind"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_answer_is_told_of_until_it_does() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::new(&[LOOPBACK, (env::REACH, "1")]).await?;
+    let _controller = scene.controller().await?;
+    let is_well = Arc::new(AtomicBool::new(false));
+    let well = Arc::clone(&is_well);
+    let server = Endpoint::start(move |_| match well.load(Ordering::Relaxed) {
+        // Nobody is let in without a token, and that is an answer.
+        true => said(401, &[], &json!({})),
+        false => said(503, &[], &json!({})),
+    })
+    .await?;
+    let url = server.url("/api/v3");
+    const HOST: Kind = Kind::VersionControlProvider;
+    let spec = json!({"provider": "gitea", "apiBaseUrl": url});
+    scene.make(HOST, "x", spec).await?;
+    let failed = scene
+        .until_ready(HOST, "x", "False ConnectionFailed")
+        .await?;
+    let message = format!("{url} answered 503");
+    let conditions = failed.data["status"]["conditions"].as_array();
+    let unreachable = conditions.into_iter().flatten();
+    let mut unreachable = unreachable.filter(|entry| entry["type"] == "Unreachable");
+    let unreachable = unreachable.next().context("a condition")?;
+    let told = ["status", "reason", "message"].map(|field| &unreachable[field]);
+    assert_eq!(told, ["True", "ConnectionFailed", &message]);
+    let is_it = |said: &Said| said.reason == "Unreachable";
+    let event = events::until(&scene.here.client, &failed, DEADLINE, is_it).await?;
+    let expected = Said {
+        kind: "Warning".to_owned(),
+        reason: "Unreachable".to_owned(),
+        action: "Resolve".to_owned(),
+        note: message,
+        count: 1,
+    };
+    assert_eq!(event, expected);
+    is_well.store(true, Ordering::Relaxed);
+    scene.until_ready(HOST, "x", "True NoAuth").await?;
+    for asked in server.asked() {
+        let asked = (&*asked.method, &*asked.path, asked.header("authorization"));
+        assert_eq!(asked, ("GET", "/api/v3", ""));
+    }
+    Ok(())
+}
+
+/// As in a cluster whose CRDs have no VersionControlProvider.
+#[tokio::test]
+async fn where_version_control_is_off_its_kind_need_not_be_installed() -> Result<()> {
+    support::kinds!();
+    let way = Gateway::open(lab::shared().await?.kubeconfig(), None).await?;
+    way.alter_kinds(|described| {
+        if let Some(served) = described["resources"].as_array_mut() {
+            served.retain(|kind| {
+                let name = kind["name"].as_str().unwrap_or_default();
+                !name.starts_with("versioncontrolproviders")
+            });
+        }
+    });
+    let on = Scene::new(&[]).await?;
+    let ended = on.controller_by(way.kubeconfig())?.end().await;
+    assert_eq!(ended.code, Some(1));
+    let log = ended.log.join("\n");
+    assert!(
+        log.contains("versioncontrolproviders.agents.proompteng.ai"),
+        "{log}"
+    );
+
+    let off = Scene::with_agent(&[(env::VCS_PROVIDERS_ENABLED, "false")]).await?;
+    let named = json!({"spec": {"vcsRef": {"name": "github"}}});
+    off.merge(Kind::Agent, "coder", named).await?;
+    let _controller = off.controller_by(way.kubeconfig())?;
+    off.until_ready(Kind::Agent, "coder", "True ValidSpec")
+        .await?;
+    off.run("without", json!({})).await?;
+    let running = off.until_phase("without", "Running").await?;
+    assert_eq!(
+        condition(&running, "VcsSkipped"),
+        holds("True", "VcsProvidersDisabled")
     );
     Ok(())
 }

@@ -3,9 +3,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::custody::Outcome;
 use crate::controller::agent_run::admission::Decision;
-use crate::controller::agent_run::plan::{Sight, plan};
+use crate::controller::agent_run::plan::plan;
 use crate::controller::agent_run::settings::Settings;
 use crate::controller::agent_run::work::Found;
+use crate::controller::runs::Sight;
 use reply::{Answer, End};
 
 const NOW: &str = "2026-01-01T12:00:00Z";

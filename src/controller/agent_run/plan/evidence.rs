@@ -7,8 +7,8 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource;
 
+use super::Observed;
 use super::pods::{report, witness};
-use super::{Observed, Sight};
 use crate::api::custody::{
     Absence, CreateCall, Deletion, Evidence, Finding, LastStatus, OwnerState, actor_of, classify,
     deletion_of, last_status_of,
@@ -99,12 +99,7 @@ pub(in crate::controller) fn never_made(now: Timestamp) -> Finding {
 
 pub(super) fn of(seen: &Observed, run: &AgentRun) -> Evidence {
     let reference = job_ref(run);
-    let (absence, last) = match &seen.job {
-        Sight::Ours(job) => (Absence::NotFound, Some(job)),
-        Sight::Gone { absence, last } => (*absence, last.as_ref()),
-        Sight::Absent => (Absence::NotFound, None),
-        Sight::Taken(_) => (Absence::NameTaken, None),
-    };
+    let (absence, last) = seen.job.absence();
     let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {
         reference,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::condition::ConditionType;
+use crate::api::custody::Absence;
 use crate::api::kind::Kind;
 use crate::controller::agent_run::admission::{Limits, Refusal, Sort};
 use crate::controller::agent_run::artifacts::Artifacts;

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::condition::{ConditionStatus, Observation};
 
 const NOW: &str = "2026-01-01T12:00:00Z";
 

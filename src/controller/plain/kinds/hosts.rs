@@ -4,6 +4,7 @@ use super::Plain;
 use crate::api::condition::Lifecycle;
 use crate::api::kinds::{VersionControlProvider, VersionControlProviderStatus};
 use crate::controller::agent_run::{Auth, auth};
+use crate::controller::plain::look::Outside;
 use crate::controller::plain::plan::Around;
 use crate::controller::stand::Stand;
 
@@ -14,6 +15,11 @@ impl Plain for VersionControlProvider {
 
     fn config_map_entries(&self) -> Vec<(String, String)> {
         owned(auth(&self.spec).known_hosts())
+    }
+
+    fn outside(&self) -> Option<Outside> {
+        let url = self.spec.api_base_url.clone()?;
+        Some(Outside::Api { url })
     }
 
     fn stand(&self, around: &Around) -> Stand<VersionControlProviderStatus> {

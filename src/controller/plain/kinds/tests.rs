@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::kinds::VersionControlProvider;
+use crate::api::kinds::{Memory, VersionControlProvider};
 
 const NOW: &str = "2026-01-03T00:00:00Z";
 
@@ -13,6 +13,7 @@ fn around() -> Around {
         now: NOW.parse().unwrap(),
         last_delivery: None,
         deprecated: Default::default(),
+        is_reached: false,
     }
 }
 
@@ -319,4 +320,48 @@ fn a_budget_is_spent_by_its_phase_or_by_what_was_used() {
             "{limits} {used} {phase}"
         );
     }
+}
+
+#[test]
+fn only_what_an_object_names_outside_is_looked_at() {
+    let store = |type_: &str, entry: Value, able: Value| {
+        let connection = json!({"secretRef": {"name": "s", "key": entry}});
+        let spec = json!({"type": type_, "connection": connection, "capabilities": able});
+        object::<Memory>(spec, json!(null))
+    };
+    let outside = |entry: Option<&str>, extension| {
+        Some(Outside::Store {
+            secret: "s".to_owned(),
+            entry: entry.map(str::to_owned),
+            extension,
+        })
+    };
+    for (row, memory, expected) in [
+        (
+            "a PostgreSQL",
+            store("postgres", json!(null), json!(["kv"])),
+            outside(None, None),
+        ),
+        (
+            "one with vectors",
+            store("postgres", json!("url"), json!(["kv", "vector"])),
+            outside(Some("url"), Some("vector")),
+        ),
+        (
+            "another store",
+            store("redis", json!("url"), json!([])),
+            None,
+        ),
+    ] {
+        assert_eq!(memory.outside(), expected, "{row}");
+        let needs = (memory.secrets().len(), memory.secret_entries().len());
+        let names_entry = memory.spec.connection.secret_ref.key.is_some();
+        assert_eq!(needs, if names_entry { (0, 1) } else { (1, 0) }, "{row}");
+    }
+    let host = |spec: Value| object::<VersionControlProvider>(spec, json!(null)).outside();
+    assert_eq!(host(json!({"provider": "github"})), None);
+    let url = "https://git.example.com/api";
+    let named = host(json!({"provider": "gitea", "apiBaseUrl": url}));
+    let url = url.to_owned();
+    assert_eq!(named, Some(Outside::Api { url }));
 }

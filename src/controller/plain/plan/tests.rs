@@ -9,7 +9,7 @@ use crate::api::kind::Kind;
 use crate::api::kinds::{Agent, Budget, Memory, SignalDelivery, VersionControlProvider};
 use crate::api::status::{Advance, Wanted, advance};
 use crate::controller::driver::fault::{Class, Fault};
-use crate::controller::driver::plan::Standing;
+use crate::controller::plain::look::Wrong;
 use crate::controller::stand::failed;
 use crate::events;
 
@@ -32,10 +32,13 @@ fn seen<K: Plain>(object: K, missing: Vec<Lack>) -> Observed<K> {
     Observed {
         object: Some(Arc::new(object)),
         missing,
+        wants_look: false,
+        look: None,
         around: Around {
             now: now(),
             last_delivery: None,
             deprecated: Default::default(),
+            is_reached: false,
         },
     }
 }
@@ -58,7 +61,7 @@ fn written<K: Plain>(object: &K, standing: &Standing<K::Status>) -> Value {
     }
 }
 
-fn standing_of<K: Plain>(plan: Plan<Nothing, K::Status>) -> Standing<K::Status> {
+fn standing_of<K: Plain>(plan: Plan<Action, K::Status>) -> Standing<K::Status> {
     let Some(Step::Status(standing)) = plan.steps.into_iter().next() else {
         panic!("nothing is said");
     };
@@ -186,4 +189,93 @@ fn what_is_going_or_gone_is_left_alone() {
         )
     };
     assert_eq!(plan(&gone), Plan::idle(Next::Wait));
+}
+
+#[test]
+fn what_lies_outside_is_looked_at_and_then_told() {
+    let store = json!({"spec": {"type": "postgres", "connection": {"secretRef": {"name": "s"}}}});
+    let memory: Memory = object(store);
+    let due = now() + Duration::from_secs(60);
+    let look = |generation: i64, due: Timestamp, found: Found| {
+        let generation = Some(generation);
+        Some(Arc::new(Look {
+            generation,
+            due,
+            found,
+        }))
+    };
+    let wrong = || Found::Wrong(Wrong::SignIn, "no".to_owned());
+    let poll = Next::At(now() + POLL);
+    for (row, wants_look, missing, look, expected, next) in [
+        (
+            "unwanted",
+            false,
+            vec![],
+            None,
+            "- SecretResolved: Ready",
+            Next::Wait,
+        ),
+        ("never looked at", true, vec![], None, "look", poll),
+        (
+            "another spec",
+            true,
+            vec![],
+            look(1, due, Found::Reached),
+            "look",
+            poll,
+        ),
+        (
+            "long ago",
+            true,
+            vec![],
+            look(2, now(), Found::Reached),
+            "look",
+            poll,
+        ),
+        (
+            "there",
+            true,
+            vec![],
+            look(2, due, Found::Reached),
+            "- Connected: Ready",
+            Next::At(due),
+        ),
+        (
+            "not one that is looked at",
+            true,
+            vec![],
+            look(2, due, Found::Untried),
+            "- SecretResolved: Ready",
+            Next::At(due),
+        ),
+        (
+            "of no use",
+            true,
+            vec![],
+            look(2, due, wrong()),
+            "- AuthFailed: Degraded Stalled Unreachable",
+            Next::At(due),
+        ),
+        (
+            "without a Secret, which goes before",
+            true,
+            vec![Lack::secret("s")],
+            look(2, due, wrong()),
+            "- SecretNotFound: Blocked Progressing Reconciling",
+            poll,
+        ),
+    ] {
+        let seen = Observed {
+            wants_look,
+            look,
+            ..seen(memory.clone(), missing)
+        };
+        let plan = plan(&seen);
+        assert_eq!(plan.next, next, "{row}");
+        let said = match &plan.steps[..] {
+            [Step::Do(Action::Look)] => "look".to_owned(),
+            _ => words(&written(&memory, &standing_of::<Memory>(plan))),
+        };
+        assert_eq!(said, expected, "{row}");
+    }
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::api::custody::Absence;
 use crate::controller::agent_run::Keep;
 use crate::controller::driver::fault::{Class, Fault};
 use crate::controller::runs::testing::after;
@@ -106,6 +107,7 @@ fn each_step_of_a_call_follows_from_what_is_seen() {
         absence: Absence::NotFound,
         last: None,
     };
+    let taken = || Sight::Taken(Arc::default());
     let marked =
         json!({"metadata": {"finalizers": [], "annotations": {annotation::OUTCOME_RECORDED: "x"}}});
     for (row, given, sight, expected) in [
@@ -132,7 +134,7 @@ fn each_step_of_a_call_follows_from_what_is_seen() {
         (
             "taken",
             reserved.clone(),
-            Sight::Taken,
+            taken(),
             "Pending JobNameConflict",
         ),
         ("follows", bound.clone(), job(&json!({})), "Running Running"),

@@ -9,6 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use support::{
+    events::{self, Said},
     gateway::Gateway,
     lab,
     lab::report::{measured, spoken},
@@ -115,6 +116,20 @@ async fn a_request_for_who_is_not_there_or_holds_it_already_is_refused() -> Resu
     );
     let lease = scene.here.api::<Lease>().get(LEASE).await?;
     assert_eq!(holder(&lease), own);
+    // A repeat keeps the first words.
+    let expected = [Said {
+        kind: "Warning".to_owned(),
+        reason: "YieldRefused".to_owned(),
+        action: "Lead".to_owned(),
+        note: "nobody_0 does not get the lease: did not say in time that it is ready".to_owned(),
+        count: 2,
+    }];
+    wait::retry("an Event that was repeated", DEADLINE, || async {
+        let said = events::about(&scene.here.client, &lease).await?;
+        anyhow::ensure!(said == expected, "{said:?}");
+        Ok(())
+    })
+    .await?;
     scene.run("after", json!({})).await?;
     scene.until_phase("after", "Running").await?;
     Ok(())
