@@ -23,7 +23,7 @@ impl Scene {
     }
 
     /// Makes an object.
-    pub(super) async fn make(&self, kind: Kind, name: &str, spec: Value) -> Result<DynamicObject> {
+    pub(crate) async fn make(&self, kind: Kind, name: &str, spec: Value) -> Result<DynamicObject> {
         let mut object = DynamicObject::new(name, &resource(kind));
         object.data = json!({ "spec": spec });
         let made = self.any(kind).create(&PostParams::default(), &object).await;
@@ -49,7 +49,7 @@ impl Scene {
     }
 
     /// Waits until an object is as wanted.
-    pub(super) async fn until_any(
+    pub(crate) async fn until_any(
         &self,
         kind: Kind,
         name: &str,

@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use agents::api::contract::env;
+use agents::api::kind::Kind;
 use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use support::{events, lab, metrics::Page, wait};
+use support::{events, events::Said, lab, metrics::Page, wait};
 use tokio::sync::watch;
 
 use crate::controller::scene::{ALONE, DEADLINE, Scene, condition, job_name};
@@ -238,6 +240,45 @@ async fn pods_that_were_left_to_themselves_are_counted_and_their_job_is_told() -
         ensure!(told(&scene, "left", "JobDeletedOrphaned").await? == [1]);
         let orphaned = [("hazard", "pod_orphaned")];
         eye.until("job_hazards_total", &orphaned, 1.0).await
+    })
+    .await
+}
+
+/// Calls of tools have Jobs as well, and a step of a workflow is told by one word for all classes.
+#[tokio::test]
+async fn the_jobs_of_calls_and_steps_are_watched_as_well() -> Result<()> {
+    support::kinds!();
+    within_the_hour(async || {
+        let scene = Scene::with_agent(&[ALONE]).await?;
+        let controller = scene.controller().await?;
+        let tool = json!({"image": "registry.example.com/lint:1", "command": ["/lint"]});
+        scene.make(Kind::Tool, "lint", tool).await?;
+        let call = json!({"toolRef": {"name": "lint"}});
+        let call = scene.make(Kind::ToolRun, "call", call).await?;
+        let steps = json!([{"name": "one"}]);
+        let workflow = json!({"runtime": {"type": "workflow"}, "workflow": {"steps": steps}});
+        let steps = scene.run("steps", workflow).await?;
+        scene.until_phase("steps", "Running").await?;
+        scene
+            .until_any(Kind::ToolRun, "call", |call| {
+                call.data["status"]["phase"] == "Running"
+            })
+            .await?;
+        controller.signal(Signal::SIGKILL);
+        controller.end().await;
+        let _eye = Eye::at(&scene, "sidecar-0").await?;
+        let jobs = scene.here.api::<Job>();
+        for job in jobs.list(&ListParams::default()).await? {
+            jobs.delete(&job.name_any(), &DeleteParams::background())
+                .await?;
+        }
+        let client = &scene.here.client;
+        let is_call = |said: &Said| said.reason == "JobDeletedWhileRunning";
+        events::until(client, &call, DEADLINE, is_call).await?;
+        let is_step = |said: &Said| said.reason == "WorkflowJobMissing";
+        let said = events::until(client, &steps, DEADLINE, is_step).await?;
+        ensure!(said.note.contains("JobDeletedWhileRunning"), "{said:?}");
+        Ok(())
     })
     .await
 }

@@ -142,3 +142,36 @@ fn only_pods_of_ours_that_belong_to_nobody_are_kept() {
     orphans.complete();
     assert_eq!(orphans.count(), 0, "a list lacks it");
 }
+
+/// The bar is 1 KiB for each Job; what an allocation costs besides its bytes is counted in.
+#[test]
+fn a_job_with_the_longest_names_costs_less_than_a_kibibyte() {
+    const ALLOCATION: usize = 16;
+    let name = "n".repeat(63);
+    let uid = "6d3f0a52-3c7b-4b52-9f3e-0a1b2c3d4e5f";
+    let long = view(&[
+        running(),
+        going(&["foregroundDeletion", finalizer::OUTCOME]),
+        json!({"metadata": {
+            "name": name, "namespace": name, "uid": uid, "labels": {label::RUN_UID: uid}, "ownerReferences": [
+                {"apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "name": name, "uid": uid},
+            ],
+        }}),
+    ]);
+    let texts = [
+        &*long.uid,
+        &long.namespace,
+        &long.name,
+        &long.owner.name,
+        &long.owner.uid,
+    ];
+    let texts: usize = texts.iter().map(|text| text.len() + ALLOCATION).sum();
+    let finalizers = &long.deletion.as_ref().unwrap().finalizers;
+    let finalizers = finalizers
+        .iter()
+        .map(|name| name.len() + size_of::<String>() + ALLOCATION);
+    // A table that has just grown is half empty.
+    let place = 2 * (size_of::<(Arc<str>, Box<Entry>)>() + 1);
+    let whole = size_of::<Entry>() + 3 * ALLOCATION + place + texts + finalizers.sum::<usize>();
+    assert!(whole <= 1024, "{whole} bytes");
+}
