@@ -191,8 +191,7 @@ impl Exposer {
                 desk.writing.push(Arc::downgrade(tape));
             }
             let render = self.render(key.0)?;
-            let reel = Reel::new(render, key, permit).map_err(|_| NoPage::Unwritable)?;
-            tape.begin(reel);
+            tape.begin(Reel::new(render, key, permit));
             Ok(())
         });
         let result = timeout_at(deadline, begun).await;

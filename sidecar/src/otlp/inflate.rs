@@ -4,11 +4,12 @@ use std::io::{self, Read};
 
 use bytes::Bytes;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
 
 use super::answer::Denied;
 
-/// As much as an unpacker of zstd may look back, as a power of two: 8 MiB, which every level of zstd up to 19 needs at most.
-const WINDOW: u32 = 23;
+/// As much as an unpacker of zstd may look back, and so must hold: what every level of zstd up to 19 needs at most.
+const WINDOW: u64 = 8 << 20;
 
 /// How a body is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +45,46 @@ pub fn unpack(packed: Bytes, packing: Packing, most: usize) -> Result<Bytes, Den
         Packing::None => Ok(packed),
         Packing::Gzip => read(MultiGzDecoder::new(&*packed), most),
         Packing::Deflate => read(ZlibDecoder::new(&*packed), most),
-        Packing::Zstd => {
-            let mut decoder = zstd::Decoder::with_buffer(&*packed).map_err(malformed)?;
-            decoder.window_log_max(WINDOW).map_err(malformed)?;
-            read(decoder, most)
+        Packing::Zstd => unpack_zstd(&packed, most),
+    }
+}
+
+/// One frame after the other.
+fn unpack_zstd(packed: &[u8], most: usize) -> Result<Bytes, Denied> {
+    let mut rest = packed;
+    let mut unpacked = Vec::new();
+    while !rest.is_empty() {
+        let Some(window) = window(rest) else {
+            return Err(Denied::Malformed("the head of a frame is cut off".to_owned()));
+        };
+        if window > WINDOW.max(most as u64) {
+            return Err(Denied::TooLarge(most));
+        }
+        let frame = StreamingDecoder::new(&mut rest);
+        let frame = frame.map_err(|error| Denied::Malformed(error.to_string()))?;
+        let mut limited = frame.take((most - unpacked.len()) as u64 + 1);
+        limited.read_to_end(&mut unpacked).map_err(malformed)?;
+        if unpacked.len() > most {
+            return Err(Denied::TooLarge(most));
         }
     }
+    Ok(unpacked.into())
+}
+
+/// How far a frame looks back, by its head (RFC 8878, 3.1.1.1): the library would get memory for it before it reads on.
+fn window(frame: &[u8]) -> Option<u64> {
+    let descriptor = *frame.get(4)?;
+    let is_single = descriptor & 0x20 != 0;
+    if !is_single {
+        let window = *frame.get(5)?;
+        let base = 1_u64 << (10 + (window >> 3));
+        return Some(base + (base >> 3) * u64::from(window & 7));
+    }
+    let from = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let length = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let size = frame.get(from..from + length)?;
+    let size = size.iter().rev().fold(0_u64, |size, byte| size << 8 | u64::from(*byte));
+    Some(if length == 2 { size + 256 } else { size })
 }
 
 fn read(packed: impl Read, most: usize) -> Result<Bytes, Denied> {
@@ -88,7 +123,7 @@ mod tests {
     }
 
     fn zstd(bytes: &[u8]) -> Vec<u8> {
-        zstd::encode_all(bytes, 3).unwrap()
+        ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
     }
 
     #[test]
@@ -128,6 +163,18 @@ mod tests {
             unpack(pieces.into(), Packing::Gzip, 1_199),
             Err(Denied::TooLarge(1_199))
         );
+    }
+
+    #[test]
+    fn a_frame_that_looks_back_too_far_is_refused_by_its_head() {
+        let head = |window: u8| [0x28, 0xb5, 0x2f, 0xfd, 0, window, 0];
+        assert_eq!(window(&head(0x50)), Some(1 << 20));
+        assert_eq!(window(&head(0x51)), Some((1 << 20) + (1 << 17)));
+        let far = Bytes::copy_from_slice(&head(0x88));
+        assert_eq!(unpack(far, Packing::Zstd, 1 << 20), Err(Denied::TooLarge(1 << 20)));
+        assert_eq!(window(&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 7]), Some(7));
+        assert_eq!(window(&[0x28, 0xb5, 0x2f, 0xfd, 0x60, 1, 0]), Some(257));
+        assert_eq!(window(&[0x28, 0xb5, 0x2f, 0xfd]), None);
     }
 
     #[test]

@@ -67,14 +67,14 @@ pub(super) struct Reel {
 }
 
 impl Reel {
-    pub(super) fn new(render: Render, key: Key, turn: OwnedSemaphorePermit) -> io::Result<Self> {
-        Ok(Self {
+    pub(super) fn new(render: Render, key: Key, turn: OwnedSemaphorePermit) -> Self {
+        Self {
             render,
-            compressor: Compressor::new(key.1)?,
+            compressor: Compressor::new(key.1),
             key,
             piece: Vec::with_capacity(PIECE + PIECE / 2),
             _turn: turn,
-        })
+        }
     }
 
     /// The next bytes that are not none, and whether they are the last.
