@@ -55,7 +55,9 @@ fn unpack_zstd(packed: &[u8], most: usize) -> Result<Bytes, Denied> {
     let mut unpacked = Vec::new();
     while !rest.is_empty() {
         let Some(window) = window(rest) else {
-            return Err(Denied::Malformed("the head of a frame is cut off".to_owned()));
+            return Err(Denied::Malformed(
+                "the head of a frame is cut off".to_owned(),
+            ));
         };
         if window > WINDOW.max(most as u64) {
             return Err(Denied::TooLarge(most));
@@ -83,7 +85,10 @@ fn window(frame: &[u8]) -> Option<u64> {
     let from = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
     let length = [1, 2, 4, 8][usize::from(descriptor >> 6)];
     let size = frame.get(from..from + length)?;
-    let size = size.iter().rev().fold(0_u64, |size, byte| size << 8 | u64::from(*byte));
+    let size = size
+        .iter()
+        .rev()
+        .fold(0_u64, |size, byte| size << 8 | u64::from(*byte));
     Some(if length == 2 { size + 256 } else { size })
 }
 
@@ -171,7 +176,10 @@ mod tests {
         assert_eq!(window(&head(0x50)), Some(1 << 20));
         assert_eq!(window(&head(0x51)), Some((1 << 20) + (1 << 17)));
         let far = Bytes::copy_from_slice(&head(0x88));
-        assert_eq!(unpack(far, Packing::Zstd, 1 << 20), Err(Denied::TooLarge(1 << 20)));
+        assert_eq!(
+            unpack(far, Packing::Zstd, 1 << 20),
+            Err(Denied::TooLarge(1 << 20))
+        );
         assert_eq!(window(&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 7]), Some(7));
         assert_eq!(window(&[0x28, 0xb5, 0x2f, 0xfd, 0x60, 1, 0]), Some(257));
         assert_eq!(window(&[0x28, 0xb5, 0x2f, 0xfd]), None);

@@ -16,9 +16,7 @@ use serde_json::Value;
 use super::{Settings, job, status};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::{annotation, finalizer};
-use crate::api::custody::{
-    Evidence, LastStatus, Release, actor_of, classify, last_status_of,
-};
+use crate::api::custody::{Evidence, LastStatus, Release, actor_of, classify, last_status_of};
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};

@@ -10,11 +10,11 @@ use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::controller::agent_run::AgentRuns;
 use crate::controller::agent_run::plan::{Action, Observed, Why};
-use crate::controller::runs::Sight;
 use crate::controller::cache::{Key, Shelf};
 use crate::controller::driver::Reconciler;
 use crate::controller::driver::fault::Fault;
 use crate::controller::driver::plan::{Plan, Standing, Step};
+use crate::controller::runs::Sight;
 
 /// A rule of the custody of outcomes.
 #[derive(Clone, Copy, Debug)]
