@@ -14,6 +14,7 @@ mod merge;
 mod point;
 mod refusal;
 mod shelf;
+mod source;
 mod tally;
 
 use std::sync::{
@@ -22,12 +23,12 @@ use std::sync::{
 };
 
 pub use census::{Identity, Targets};
-pub use index::{Named, Origin, Scope, Stream};
 pub use intake::{Intake, Open};
 pub use limits::Limits;
 pub use point::{Data, Example, Hint, Metric, Pair, Point, Scaled, Sort, Temporality};
 pub use refusal::Refusal;
 pub use shelf::Shelf;
+pub use source::{Named, Origin, Scope, Stream};
 pub use tally::{Oddity, Tally};
 
 use crate::names::LabelOptions;

@@ -137,6 +137,7 @@ async fn talk(
         err.read_to_end(stderr),
         child.wait()
     );
-    (out?, err?);
+    out?;
+    err?;
     status
 }

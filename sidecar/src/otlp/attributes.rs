@@ -12,7 +12,7 @@ const DEPTH: usize = 16;
 pub fn pairs(fields: &[u8]) -> Result<Vec<Pair>, Refusal> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut fields = Fields::of(fields);
-    while let Some(field) = fields.next().map_err(|_| Refusal::Text)? {
+    while let Some(field) = fields.read().map_err(|_| Refusal::Text)? {
         let message = field.content.bytes().map_err(|_| Refusal::Text)?;
         let (name, value) = key_value(message).map_err(|_| Refusal::Text)?;
         let name = std::str::from_utf8(name).map_err(|_| Refusal::Text)?;
@@ -33,7 +33,7 @@ pub fn pairs(fields: &[u8]) -> Result<Vec<Pair>, Refusal> {
 pub(super) fn key_value(message: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let (mut name, mut value) = (&[][..], &[][..]);
     let mut fields = Fields::of(message);
-    while let Some(field) = fields.next()? {
+    while let Some(field) = fields.read()? {
         match field.number {
             1 => name = field.content.bytes()?,
             2 => value = field.content.bytes()?,
@@ -57,7 +57,7 @@ fn write(value: &[u8], place: Place, depth: usize, into: &mut String) -> Result<
     };
     let mut last = None;
     let mut fields = Fields::of(value);
-    while let Some(field) = fields.next().map_err(|_| Refusal::Text)? {
+    while let Some(field) = fields.read().map_err(|_| Refusal::Text)? {
         last = Some(field);
     }
     let Some(field) = last else {
@@ -119,7 +119,7 @@ fn write_list(list: &[u8], depth: usize, into: &mut String) -> Result<(), Refusa
     into.push('[');
     let mut fields = Fields::of(list);
     let mut is_first = true;
-    while let Some(field) = fields.next().map_err(|_| Refusal::Text)? {
+    while let Some(field) = fields.read().map_err(|_| Refusal::Text)? {
         if field.number != 1 {
             continue;
         }
@@ -138,7 +138,7 @@ fn write_map(list: &[u8], depth: usize, into: &mut String) -> Result<(), Refusal
     into.push('{');
     let mut fields = Fields::of(list);
     let mut is_first = true;
-    while let Some(field) = fields.next().map_err(|_| Refusal::Text)? {
+    while let Some(field) = fields.read().map_err(|_| Refusal::Text)? {
         if field.number != 1 {
             continue;
         }

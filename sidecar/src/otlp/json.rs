@@ -138,10 +138,10 @@ impl<'de> Visitor<'de> for Value<'_> {
     }
 
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
-        match self.form {
-            Form::Bool => self.writer.varint(self.number, value.into()),
-            _ => return Err(E::invalid_type(de::Unexpected::Bool(value), &self)),
+        if !matches!(self.form, Form::Bool) {
+            return Err(E::invalid_type(de::Unexpected::Bool(value), &self));
         }
+        self.writer.varint(self.number, value.into());
         Ok(())
     }
 
@@ -220,12 +220,8 @@ impl<'de> Visitor<'de> for Value<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let form = match self.form {
-            Form::Many(message) => Form::One(message),
-            Form::Doubles => Form::Double,
-            Form::Fixeds => Form::Fixed,
-            Form::Varints => Form::Varint,
-            _ => return Err(de::Error::invalid_type(de::Unexpected::Seq, &self)),
+        let Some(form) = self.form.each() else {
+            return Err(de::Error::invalid_type(de::Unexpected::Seq, &self));
         };
         while list
             .next_element_seed(Value {

@@ -20,6 +20,25 @@ pub(super) struct Scratch<'a> {
     attributes: Vec<u8>,
 }
 
+impl Scratch<'_> {
+    fn clear(&mut self) {
+        let Self {
+            counts,
+            negative,
+            bounds,
+            quantiles,
+            examples,
+            attributes,
+        } = self;
+        counts.clear();
+        negative.clear();
+        bounds.clear();
+        quantiles.clear();
+        examples.clear();
+        attributes.clear();
+    }
+}
+
 /// Why a point is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
@@ -65,6 +84,7 @@ pub(super) fn read<'a, T>(
     scratch: &mut Scratch<'a>,
     take: impl FnOnce(Point<'_>) -> T,
 ) -> Result<T, Unread> {
+    scratch.clear();
     let Scratch {
         counts,
         negative,
@@ -73,38 +93,15 @@ pub(super) fn read<'a, T>(
         examples,
         attributes: scattered,
     } = scratch;
-    counts.clear();
-    negative.clear();
-    bounds.clear();
-    quantiles.clear();
-    examples.clear();
-    scattered.clear();
     let numbers = Numbers::of(sort);
     let mut values = Values::default();
     let (mut start, mut time, mut flags) = (0, 0, 0);
-    let mut attributes = (0, 0);
+    let mut row = (0, 0);
     let mut fields = Fields::of(message);
-    while let Some(field) = fields.next()? {
+    while let Some(field) = fields.read()? {
         match field.number {
             number if number == numbers.attributes => {
-                let (from, to) = field.place;
-                if attributes.1 == from || attributes.1 == 0 {
-                    attributes = (
-                        if attributes.1 == 0 {
-                            from
-                        } else {
-                            attributes.0
-                        },
-                        to,
-                    );
-                    continue;
-                }
-                // Not in a row: gathered, which nobody's encoder makes necessary.
-                if scattered.is_empty() {
-                    scattered.extend_from_slice(slice(message, attributes));
-                }
-                scattered.extend_from_slice(slice(message, field.place));
-                attributes = (0, usize::MAX);
+                gather(message, &mut row, field.place, scattered);
             }
             number if number == numbers.examples => {
                 if examples.len() < MOST_EXAMPLES {
@@ -123,21 +120,55 @@ pub(super) fn read<'a, T>(
         }
     }
     let attributes = match scattered.is_empty() {
-        true => slice(message, attributes),
+        true => slice(message, row),
         false => scattered,
+    };
+    let lists = Lists {
+        counts,
+        negative,
+        bounds,
+        quantiles,
     };
     Ok(take(Point {
         attributes,
         start,
         time,
         is_absent: flags & 1 == 1,
-        data: values.data(sort, counts, negative, bounds, quantiles),
+        data: values.data(sort, lists),
         exemplars: examples,
     }))
 }
 
+/// Adds a field to a row of them. One that is not next to the others has them all copied, which no encoder makes necessary.
+fn gather(
+    message: &[u8],
+    row: &mut (usize, usize),
+    (from, to): (usize, usize),
+    scattered: &mut Vec<u8>,
+) {
+    match *row {
+        (_, 0) => *row = (from, to),
+        (first, end) if end == from => *row = (first, to),
+        _ => {
+            if scattered.is_empty() {
+                scattered.extend_from_slice(slice(message, *row));
+            }
+            scattered.extend_from_slice(slice(message, (from, to)));
+            *row = (0, usize::MAX);
+        }
+    }
+}
+
 fn slice(message: &[u8], (from, to): (usize, usize)) -> &[u8] {
     message.get(from..to).unwrap_or_default()
+}
+
+/// Values of a point that are lists.
+struct Lists<'s> {
+    counts: &'s [u64],
+    negative: &'s [u64],
+    bounds: &'s [f64],
+    quantiles: &'s [(f64, f64)],
 }
 
 /// Values of a point that are not lists.
@@ -205,7 +236,7 @@ impl Values {
             6 => {
                 let (mut quantile, mut value) = (0.0, 0.0);
                 let mut fields = Fields::of(field.content.bytes()?);
-                while let Some(field) = fields.next()? {
+                while let Some(field) = fields.read()? {
                     match field.number {
                         1 => quantile = field.content.double()?,
                         2 => value = field.content.double()?,
@@ -219,14 +250,13 @@ impl Values {
         Ok(())
     }
 
-    fn data<'s>(
-        self,
-        sort: Sort,
-        counts: &'s [u64],
-        negative: &'s [u64],
-        bounds: &'s [f64],
-        quantiles: &'s [(f64, f64)],
-    ) -> Data<'s> {
+    fn data<'s>(self, sort: Sort, lists: Lists<'s>) -> Data<'s> {
+        let Lists {
+            counts,
+            negative,
+            bounds,
+            quantiles,
+        } = lists;
         match sort {
             Sort::Gauge | Sort::Sum { .. } => self.number.map_or(Data::None, Data::Number),
             Sort::Histogram(_) => Data::Histogram {
@@ -283,7 +313,7 @@ fn fixed_list<T>(
 /// Buckets of one side of an exponential histogram.
 fn buckets(message: &[u8], from: &mut i32, counts: &mut Vec<u64>) -> Result<(), Unread> {
     let mut fields = Fields::of(message);
-    while let Some(field) = fields.next()? {
+    while let Some(field) = fields.read()? {
         match (field.number, field.content) {
             (1, content) => *from = content.sint32()?,
             (2, Content::Bytes(mut packed)) => {
@@ -308,7 +338,7 @@ fn example(message: &[u8]) -> Result<Example<'_>, Malformed> {
     };
     let mut attributes = (0, 0);
     let mut fields = Fields::of(message);
-    while let Some(field) = fields.next()? {
+    while let Some(field) = fields.read()? {
         match field.number {
             2 => example.time = field.content.fixed64()?,
             3 => example.value = Number::Float(field.content.double()?),

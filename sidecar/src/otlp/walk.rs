@@ -14,7 +14,7 @@ use crate::store::{Hint, Intake, Metric, Origin, Pair, Refusal, Scope, Sort, Tem
 pub fn metrics(request: &[u8], intake: &mut Intake<'_>) -> Result<(), Malformed> {
     let mut scratch = Scratch::default();
     let mut fields = Fields::of(request);
-    while let Some(field) = fields.next()? {
+    while let Some(field) = fields.read()? {
         if field.number == 1 {
             of_target(field.content.bytes()?, intake, &mut scratch)?;
         }
@@ -42,7 +42,7 @@ fn each<'a>(
     mut visit: impl FnMut(&'a [u8]) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
     let mut fields = Fields::of(message);
-    while let Some(field) = fields.next()? {
+    while let Some(field) = fields.read()? {
         if field.number == number {
             visit(field.content.bytes()?)?;
         }
@@ -77,7 +77,7 @@ fn of_scope<'a>(
 ) -> Result<(), Malformed> {
     let (mut described, mut schema) = (&[][..], &[][..]);
     let mut fields = Fields::of(message);
-    while let Some(field) = fields.next()? {
+    while let Some(field) = fields.read()? {
         match field.number {
             1 => described = field.content.bytes()?,
             3 => schema = field.content.bytes()?,
@@ -118,7 +118,7 @@ fn scope_labels(described: &[u8], schema: &[u8]) -> Result<Vec<Pair>, Refusal> {
     };
     let (mut name, mut version) = (&[][..], &[][..]);
     let mut fields = Fields::of(described);
-    while let Some(field) = fields.next().map_err(|_| Refusal::Text)? {
+    while let Some(field) = fields.read().map_err(|_| Refusal::Text)? {
         match field.number {
             1 => name = field.content.bytes().map_err(|_| Refusal::Text)?,
             2 => version = field.content.bytes().map_err(|_| Refusal::Text)?,
@@ -153,7 +153,7 @@ fn rows(message: &[u8], number: u32) -> Result<Vec<u8>, Malformed> {
         number: found,
         place: (from, to),
         ..
-    }) = fields.next()?
+    }) = fields.read()?
     {
         if found == number {
             rows.extend_from_slice(message.get(from..to).unwrap_or_default());
@@ -173,7 +173,7 @@ impl<'a> Data<'a> {
     fn of(metric: &'a [u8]) -> Result<Option<Self>, Malformed> {
         let mut last = None;
         let mut fields = Fields::of(metric);
-        while let Some(field) = fields.next()? {
+        while let Some(field) = fields.read()? {
             if matches!(field.number, 5 | 7 | 9 | 10 | 11) {
                 last = Some((field.number, field.content.bytes()?));
             }
@@ -183,7 +183,7 @@ impl<'a> Data<'a> {
         };
         let (mut temporality, mut is_monotonic) = (0, false);
         let mut fields = Fields::of(message);
-        while let Some(field) = fields.next()? {
+        while let Some(field) = fields.read()? {
             match (number, field.number) {
                 (7 | 9 | 10, 2) => temporality = field.content.varint()?,
                 (7, 3) => is_monotonic = field.content.varint()? != 0,
@@ -218,6 +218,32 @@ impl<'a> Data<'a> {
     }
 }
 
+/// What a metric says of itself.
+#[derive(Default)]
+struct Head<'a> {
+    name: &'a [u8],
+    description: &'a [u8],
+    unit: &'a [u8],
+    hint: Hint,
+}
+
+impl<'a> Head<'a> {
+    fn of(metric: &'a [u8]) -> Result<Self, Malformed> {
+        let mut head = Self::default();
+        let mut fields = Fields::of(metric);
+        while let Some(field) = fields.read()? {
+            match field.number {
+                1 => head.name = field.content.bytes()?,
+                2 => head.description = field.content.bytes()?,
+                3 => head.unit = field.content.bytes()?,
+                12 => head.hint = hinted(field.content.bytes()?)?.unwrap_or(head.hint),
+                _ => {}
+            }
+        }
+        Ok(head)
+    }
+}
+
 fn of_metric<'a>(
     message: &'a [u8],
     scope: Result<(&Origin, &Scope), Refusal>,
@@ -227,28 +253,16 @@ fn of_metric<'a>(
     let Some(data) = Data::of(message)? else {
         return Ok(());
     };
-    let (mut name, mut description, mut unit) = (&[][..], &[][..], &[][..]);
-    let mut hint = Hint::None;
-    let mut fields = Fields::of(message);
-    while let Some(field) = fields.next()? {
-        match field.number {
-            1 => name = field.content.bytes()?,
-            2 => description = field.content.bytes()?,
-            3 => unit = field.content.bytes()?,
-            12 => hint = hinted(field.content.bytes()?)?.unwrap_or(hint),
-            _ => {}
-        }
-    }
-    let shown = String::from_utf8_lossy(name);
-    let text = |bytes| std::str::from_utf8(bytes).map_err(|_| Refusal::Text);
-    let lossy = String::from_utf8_lossy(description);
+    let head = Head::of(message)?;
+    let shown = String::from_utf8_lossy(head.name);
     let stream = scope.and_then(|(origin, scope)| {
+        let text = |bytes| std::str::from_utf8(bytes).map_err(|_| Refusal::Text);
         let metric = Metric {
-            name: text(name)?,
-            description: &lossy,
-            unit: text(unit)?,
+            name: text(head.name)?,
+            description: &String::from_utf8_lossy(head.description),
+            unit: text(head.unit)?,
             sort: data.sort,
-            hint,
+            hint: head.hint,
         };
         intake.stream(origin, scope, &metric)
     });

@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
 
     /// The next one, if there is one.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Field<'a>>, Malformed> {
+    pub fn read(&mut self) -> Result<Option<Field<'a>>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -192,7 +192,7 @@ mod tests {
     fn read(bytes: &[u8]) -> Result<Vec<(u32, Content<'_>)>, Malformed> {
         let mut fields = Fields::of(bytes);
         let mut read = Vec::new();
-        while let Some(field) = fields.next()? {
+        while let Some(field) = fields.read()? {
             read.push((field.number, field.content));
         }
         Ok(read)

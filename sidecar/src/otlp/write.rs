@@ -98,11 +98,11 @@ mod tests {
         writer.message(3, |inner| inner.bytes(1, &[7; 200]));
         let bytes = writer.into_bytes();
         let mut fields = Fields::of(&bytes);
-        let first = fields.next().unwrap().unwrap();
+        let first = fields.read().unwrap().unwrap();
         assert_eq!((first.number, first.content), (1, Content::Varint(300)));
-        assert_eq!(fields.next().unwrap().unwrap().content.sint32(), Ok(-3));
-        let inner = fields.next().unwrap().unwrap().content.bytes().unwrap();
-        let inner = Fields::of(inner).next().unwrap().unwrap();
+        assert_eq!(fields.read().unwrap().unwrap().content.sint32(), Ok(-3));
+        let inner = fields.read().unwrap().unwrap().content.bytes().unwrap();
+        let inner = Fields::of(inner).read().unwrap().unwrap();
         assert_eq!(inner.content, Content::Bytes(&[7; 200]));
     }
 }

@@ -1,25 +1,29 @@
-//! Who sends what: targets, scopes and metrics, and the family that each metric belongs to.
+//! All targets, scopes and metrics, and the family that each metric belongs to.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::BuildHasher,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::{
-    Hint, Identity, Metric, Pair, Refusal, Rules, Sort, Targets,
+    Identity, Metric, Pair, Refusal, Rules, Targets,
     census::{Census, Change},
     labels, lock,
     shelf::{Shelf, Swept},
+    source::{
+        Key, Origin, Scope, Stream, identity, is_identifying, kind, metric_type, target_labels,
+    },
 };
 use crate::{
     model::{Family, Kind, Labels, Number, Series, Value},
-    names::{self, MetricType},
+    names,
 };
 
 /// Where all that is known about a target is shown.
@@ -27,101 +31,24 @@ const TARGET_INFO: &str = "target_info";
 /// Names that begin so are the sidecar's own.
 const OWN: &str = "agents_sidecar_";
 
-/// A target, as it described itself.
-#[derive(Debug)]
-pub struct Origin {
-    identity: u32,
-    who: Identity,
-    seen: AtomicU64,
-}
-
-/// A library within a target, as it described itself.
-#[derive(Debug)]
-pub struct Scope {
-    id: u32,
-    labels: Vec<Pair>,
-    seen: AtomicU64,
-}
-
-/// One metric of one scope of one target: who may write its series.
-#[derive(Debug)]
-pub struct Stream {
-    pub(super) id: u32,
-    identity: u32,
-    scope: u32,
-    name: Box<str>,
-    unit: Box<str>,
-    pub(super) sort: Sort,
-    hint: Hint,
-    /// Labels of scope and target.
-    pub(super) added: Vec<Pair>,
-    /// Where its series are, or why it can have none.
-    pub(super) shelf: Result<Arc<Shelf>, Refusal>,
-    refused: Mutex<Vec<(Refusal, u64)>>,
-    seen: AtomicU64,
-}
-
-/// What became of a metric's name, and of its points.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// As it was sent.
-    pub original: String,
-    /// As it was sent.
-    pub unit: String,
-    /// What sort of points it has.
-    pub sort: Sort,
-    /// What it is called on the page, if it is there.
-    pub exposed: Option<String>,
-    /// How many series it has.
-    pub series: usize,
-    /// Points refused since it is known, by reason.
-    pub refused: Vec<(Refusal, u64)>,
-}
-
-impl Stream {
-    /// As it was sent.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Remembers refused points, for whoever asks where they are.
-    pub fn refused(&self, refusal: Refusal, points: u64) {
-        let mut refused = lock(&self.refused);
-        match refused.iter_mut().find(|entry| entry.0 == refusal) {
-            Some(entry) => entry.1 += points,
-            None => refused.push((refusal, points)),
-        }
-    }
-
-    pub(super) fn named(&self) -> Named {
-        let shelf = self.shelf.as_ref().ok();
-        Named {
-            original: self.name.to_string(),
-            unit: self.unit.to_string(),
-            sort: self.sort,
-            exposed: shelf.map(|shelf| shelf.family().name.to_string()),
-            series: shelf.map_or(0, |shelf| lock(&shelf.state).len_of(self.id)),
-            refused: lock(&self.refused).clone(),
-        }
-    }
-
-    /// Why it can have no series, if it cannot.
-    pub fn refusal(&self) -> Option<Refusal> {
-        self.shelf.as_ref().err().copied()
-    }
+/// By which rules something comes in, and when.
+#[derive(Clone, Copy)]
+pub(super) struct At<'r> {
+    pub(super) rules: &'r Rules,
+    pub(super) now: u64,
 }
 
 /// What the lock of the store guards.
 #[derive(Debug)]
 pub(super) struct Index {
     shelves: BTreeMap<Box<str>, Arc<Shelf>>,
-    origins: HashMap<Box<[u8]>, Arc<Origin>, DefaultHashBuilder>,
-    scopes: HashMap<Box<[u8]>, Arc<Scope>, DefaultHashBuilder>,
+    origins: HashMap<Box<[u8]>, Arc<Origin>, RandomState>,
+    scopes: HashMap<Box<[u8]>, Arc<Scope>, RandomState>,
     streams: HashTable<Arc<Stream>>,
     identities: BTreeMap<Identity, u32>,
     next: u32,
     census: Census,
-    hasher: DefaultHashBuilder,
+    hasher: RandomState,
 }
 
 impl Index {
@@ -134,7 +61,7 @@ impl Index {
             identities: BTreeMap::new(),
             next: 0,
             census: Census::new(targets),
-            hasher: DefaultHashBuilder::default(),
+            hasher: RandomState::default(),
         }
     }
 
@@ -160,8 +87,7 @@ impl Index {
     pub(super) fn origin(
         &mut self,
         described: &[u8],
-        rules: &Rules,
-        now: u64,
+        At { rules, now }: At<'_>,
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<(Arc<Origin>, Swept), Refusal> {
         let mut swept = Swept::default();
@@ -188,7 +114,7 @@ impl Index {
                 number
             }
         };
-        self.describe(identity, &who, pairs, rules, now);
+        self.describe(identity, &who, pairs, At { rules, now });
         let origin = Arc::new(Origin {
             identity,
             who,
@@ -246,8 +172,7 @@ impl Index {
         identity: u32,
         who: &Identity,
         pairs: Vec<Pair>,
-        rules: &Rules,
-        now: u64,
+        At { rules, now }: At<'_>,
     ) {
         let is_federated = self.census.is_federated();
         let pairs = pairs
@@ -289,8 +214,7 @@ impl Index {
     pub(super) fn scope(
         &mut self,
         described: &[u8],
-        rules: &Rules,
-        now: u64,
+        At { rules, now }: At<'_>,
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<Arc<Scope>, Refusal> {
         if let Some(scope) = self.scopes.get(described) {
@@ -319,24 +243,18 @@ impl Index {
         origin: &Origin,
         scope: &Scope,
         metric: &Metric<'_>,
-        rules: &Rules,
-        now: u64,
+        At { rules, now }: At<'_>,
     ) -> Result<(Arc<Stream>, bool), Refusal> {
-        let hash = self.hasher.hash_one((
-            origin.identity,
-            scope.id,
-            metric.name,
-            metric.unit,
-            metric.sort,
-            metric.hint,
-        ));
-        let is_it = |stream: &Arc<Stream>| {
-            stream.identity == origin.identity
-                && stream.scope == scope.id
-                && *stream.name == *metric.name
-                && *stream.unit == *metric.unit
-                && (stream.sort, stream.hint) == (metric.sort, metric.hint)
+        let key = Key {
+            identity: origin.identity,
+            scope: scope.id,
+            name: metric.name,
+            unit: metric.unit,
+            sort: metric.sort,
+            hint: metric.hint,
         };
+        let hash = self.hasher.hash_one(key);
+        let is_it = |stream: &Arc<Stream>| stream.key() == key;
         if let Some(stream) = self.streams.find(hash, is_it) {
             stream.seen.store(now, Ordering::Relaxed);
             return Ok((Arc::clone(stream), false));
@@ -352,31 +270,11 @@ impl Index {
         if self.census.is_federated() {
             added.extend(target_labels(&origin.who));
         }
-        let stream = Arc::new(Stream {
-            id: self.number(),
-            identity: origin.identity,
-            scope: scope.id,
-            name: metric.name.into(),
-            unit: metric.unit.into(),
-            sort: metric.sort,
-            hint: metric.hint,
-            added,
-            shelf,
-            refused: Mutex::default(),
-            seen: now.into(),
-        });
+        let stream = Arc::new(Stream::new(self.number(), key, added, shelf, now));
         let hasher = &self.hasher;
+        let rehash = |stream: &Arc<Stream>| hasher.hash_one(stream.key());
         self.streams
-            .insert_unique(hash, Arc::clone(&stream), |stream| {
-                hasher.hash_one((
-                    stream.identity,
-                    stream.scope,
-                    &*stream.name,
-                    &*stream.unit,
-                    stream.sort,
-                    stream.hint,
-                ))
-            });
+            .insert_unique(hash, Arc::clone(&stream), rehash);
         Ok((stream, is_described_otherwise))
     }
 
@@ -395,12 +293,7 @@ impl Index {
         if name == TARGET_INFO || name.starts_with(OWN) {
             return Err(Refusal::Reserved);
         }
-        let mut help = metric.description;
-        if help.len() > rules.limits.value_bytes {
-            help = help
-                .get(..help.floor_char_boundary(rules.limits.value_bytes))
-                .unwrap_or_default();
-        }
+        let help = shortened(metric.description, rules.limits.value_bytes);
         if let Some(shelf) = self.shelves.get(&*name) {
             let family = shelf.family();
             return match family.kind == kind {
@@ -429,14 +322,14 @@ impl Index {
     fn clashes(&self, name: &str, kind: Kind) -> bool {
         const SUFFIXES: [&str; 4] = ["_bucket", "_sum", "_count", "_created"];
         let has_parts = |kind| matches!(kind, Kind::Histogram | Kind::Summary);
-        let makes_it = |suffix: &&str| {
+        let makes_it = |suffix: &&'static str| {
             let base = name.strip_suffix(*suffix);
             let base = base.and_then(|base| self.shelves.get(base));
             base.is_some_and(|shelf| has_parts(shelf.family().kind))
         };
-        let is_made_by_it = |suffix: &&str| self.shelves.contains_key(&*format!("{name}{suffix}"));
-        SUFFIXES.iter().any(|suffix| makes_it(suffix))
-            || (has_parts(kind) && SUFFIXES.iter().any(|suffix| is_made_by_it(suffix)))
+        let is_made_by_it =
+            |suffix: &&'static str| self.shelves.contains_key(&*format!("{name}{suffix}"));
+        SUFFIXES.iter().any(makes_it) || (has_parts(kind) && SUFFIXES.iter().any(is_made_by_it))
     }
 
     /// See [`super::Store::sweep`].
@@ -479,67 +372,18 @@ impl Index {
     }
 }
 
+/// As much of a text as fits.
+fn shortened(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len()))
+        .rev()
+        .find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
 /// What targets say of themselves counts as no series: it is ours, and there are few.
 fn counted(family: &str, swept: Swept) -> Swept {
     match family == TARGET_INFO {
         true => Swept::default(),
         false => swept,
     }
-}
-
-fn kind(metric: &Metric<'_>) -> Kind {
-    match (metric.sort, metric.hint) {
-        (
-            Sort::Sum {
-                is_monotonic: true, ..
-            },
-            _,
-        ) => Kind::Counter,
-        (Sort::Histogram(_) | Sort::Exponential(_), _) => Kind::Histogram,
-        (Sort::Summary, _) => Kind::Summary,
-        (Sort::Gauge | Sort::Sum { .. }, Hint::None) => Kind::Gauge,
-        (Sort::Gauge | Sort::Sum { .. }, Hint::Unknown) => Kind::Unknown,
-        (Sort::Gauge | Sort::Sum { .. }, Hint::Info) => Kind::Info,
-        (Sort::Gauge | Sort::Sum { .. }, Hint::StateSet) => Kind::StateSet,
-    }
-}
-
-fn metric_type(metric: &Metric<'_>) -> MetricType {
-    match metric.sort {
-        Sort::Gauge if metric.hint == Hint::Unknown => MetricType::Unknown,
-        Sort::Gauge => MetricType::Gauge,
-        Sort::Sum {
-            is_monotonic: true, ..
-        } => MetricType::Counter,
-        Sort::Sum { .. } => MetricType::UpDown,
-        Sort::Histogram(_) => MetricType::Histogram,
-        Sort::Exponential(_) => MetricType::Exponential,
-        Sort::Summary => MetricType::Summary,
-    }
-}
-
-fn is_identifying(name: &str) -> bool {
-    ["service.name", "service.namespace", "service.instance.id"].contains(&name)
-}
-
-fn identity(pairs: &[Pair]) -> Identity {
-    let value = |name: &str| {
-        let pair = pairs.iter().find(|pair| pair.name == name);
-        pair.map(|pair| pair.value.as_str()).unwrap_or_default()
-    };
-    let (namespace, name) = (value("service.namespace"), value("service.name"));
-    Identity {
-        job: match (namespace, name) {
-            ("", name) => name.to_owned(),
-            (namespace, name) => format!("{namespace}/{name}"),
-        },
-        instance: value("service.instance.id").to_owned(),
-    }
-}
-
-fn target_labels(who: &Identity) -> [Pair; 2] {
-    [("instance", &who.instance), ("job", &who.job)].map(|(name, value)| Pair {
-        name: name.to_owned(),
-        value: value.clone(),
-    })
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, MutexGuard, atomic::Ordering};
 
 use super::{
     Metric, Oddity, Origin, Pair, Point, Refusal, Scope, Store, Stream, Tally, exemplars,
+    index::At,
     labels::{self, Labelled},
     lock,
     merge::{self, Taken},
@@ -34,14 +35,21 @@ impl<'s> Intake<'s> {
         }
     }
 
+    fn at(&self) -> At<'s> {
+        At {
+            rules: &self.store.rules,
+            now: self.now,
+        }
+    }
+
     /// The target that describes itself by these bytes.
     pub fn origin(
         &mut self,
         described: &[u8],
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<Arc<Origin>, Refusal> {
-        let Store { rules, index, .. } = self.store;
-        let (origin, swept) = lock(index).origin(described, rules, self.now, read)?;
+        let index = &self.store.index;
+        let (origin, swept) = lock(index).origin(described, self.at(), read)?;
         self.store.gone(&swept);
         Ok(origin)
     }
@@ -52,8 +60,8 @@ impl<'s> Intake<'s> {
         described: &[u8],
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<Arc<Scope>, Refusal> {
-        let Store { rules, index, .. } = self.store;
-        lock(index).scope(described, rules, self.now, read)
+        let index = &self.store.index;
+        lock(index).scope(described, self.at(), read)
     }
 
     /// The stream of a metric.
@@ -63,9 +71,9 @@ impl<'s> Intake<'s> {
         scope: &Scope,
         metric: &Metric<'_>,
     ) -> Result<Arc<Stream>, Refusal> {
-        let Store { rules, index, .. } = self.store;
+        let index = &self.store.index;
         let (stream, is_described_otherwise) =
-            lock(index).stream(origin, scope, metric, rules, self.now)?;
+            lock(index).stream(origin, scope, metric, self.at())?;
         if is_described_otherwise {
             self.tally.note(Oddity::Help);
         }

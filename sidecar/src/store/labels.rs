@@ -105,6 +105,8 @@ mod tests {
     use super::*;
     use crate::store::Temporality;
 
+    type Given<'a> = &'a [(&'a str, &'a str)];
+
     fn pairs(given: &[(&str, &str)]) -> Vec<Pair> {
         let pair = |(name, value): &(&str, &str)| Pair {
             name: (*name).to_owned(),
@@ -128,7 +130,7 @@ mod tests {
     #[test]
     fn labels_are_named_joined_and_kept_apart_from_ours() {
         let histogram = Sort::Histogram(Temporality::Cumulative);
-        let cases: &[(&[(&str, &str)], &[(&str, &str)], Sort, &str)] = &[
+        let cases: &[(Given<'_>, Given<'_>, Sort, &str)] = &[
             (
                 &[
                     ("hello_world", "c"),

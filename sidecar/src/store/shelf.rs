@@ -5,7 +5,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
+use foldhash::fast::RandomState;
+use hashbrown::{HashTable, hash_table::Entry};
 
 use super::lock;
 use crate::model::{Family, Labels, Series};
@@ -29,7 +30,7 @@ pub(super) struct State {
     /// The slots in the order of their labels, once someone has asked.
     order: Vec<u32>,
     is_ordered: bool,
-    hasher: DefaultHashBuilder,
+    hasher: RandomState,
 }
 
 /// A series and what is known about it beside its value.
@@ -75,7 +76,7 @@ impl Shelf {
                 named: HashTable::new(),
                 order: Vec::new(),
                 is_ordered: true,
-                hasher: DefaultHashBuilder::default(),
+                hasher: RandomState::default(),
             }),
         }
     }
@@ -319,14 +320,14 @@ impl std::iter::Sum for Swept {
 }
 
 #[inline]
-fn hash(hasher: &DefaultHashBuilder, stream: u32, attributes: &[u8]) -> u64 {
+fn hash(hasher: &RandomState, stream: u32, attributes: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();
     state.write_u32(stream);
     state.write(attributes);
     state.finish()
 }
 
-fn named_hash(hasher: &DefaultHashBuilder, slots: &[Option<Slot>], at: u32) -> u64 {
+fn named_hash(hasher: &RandomState, slots: &[Option<Slot>], at: u32) -> u64 {
     let slot = slots.get(at as usize).and_then(Option::as_ref);
     slot.map_or(0, |slot| hasher.hash_one(&slot.series.labels))
 }

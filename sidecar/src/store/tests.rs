@@ -83,7 +83,9 @@ fn page(store: &Store) -> Vec<String> {
         while shelf.read(&mut after, 2, &mut |series| {
             let value = match &series.value {
                 Value::Number(number) | Value::Total(number, _) => number.as_f64(),
-                other => panic!("{other:?} is not sent here"),
+                Value::Histogram(_) | Value::Exponential(_) | Value::Summary(_) => {
+                    unreachable!("not sent here")
+                }
             };
             lines.push(format!(
                 "{}{{{}}} {value}",

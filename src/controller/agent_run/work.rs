@@ -160,20 +160,7 @@ pub(super) fn resolve<'a>(
         Turn::Whole => None,
         Turn::Step(this) => turn::step(run, this.index),
     };
-    let implementation = match task(run, step) {
-        Some(Task::Inline(inline)) => Some(inline),
-        Some(Task::Stored(name)) => found.implementations.get(name).map(|stored| &stored.spec),
-        None => None,
-    };
-    let missing = missing(run, step, found);
-    let (Some(agent), Some(provider), Some(implementation), None) = (
-        found.agent.as_deref(),
-        found.provider.as_deref(),
-        implementation,
-        missing.first(),
-    ) else {
-        return Err(waits(&missing));
-    };
+    let (agent, provider, implementation) = referred(run, step, found)?;
     let own = step.and_then(|step| step.workload.as_ref());
     let workload = own.or(run.spec.workload.as_ref());
     let image = image(run, workload, runner)?;
@@ -216,6 +203,32 @@ pub(super) fn resolve<'a>(
         vcs,
         found,
     })
+}
+
+/// What every turn refers to, if it is all there.
+fn referred<'a>(
+    run: &'a AgentRun,
+    step: Option<&'a WorkflowStep>,
+    found: &'a Found,
+) -> Result<(&'a Agent, &'a AgentProvider, &'a ImplementationFields), Lack> {
+    let implementation = match task(run, step) {
+        Some(Task::Inline(inline)) => Some(inline),
+        Some(Task::Stored(name)) => found.implementations.get(name).map(|stored| &stored.spec),
+        None => None,
+    };
+    let missing = missing(run, step, found);
+    let there = (
+        found.agent.as_deref(),
+        found.provider.as_deref(),
+        implementation,
+        missing.first(),
+    );
+    match there {
+        (Some(agent), Some(provider), Some(implementation), None) => {
+            Ok((agent, provider, implementation))
+        }
+        _ => Err(waits(&missing)),
+    }
 }
 
 /// The image of a turn: its own before that of the operator.

@@ -11,13 +11,14 @@ use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
+use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::{
     ffi::{OsStr, OsString},
     net::SocketAddr,
     time::{Duration, Instant},
 };
-use tokio::{net::TcpStream, runtime::Builder};
+use tokio::{net::TcpStream, runtime::Builder, task::JoinSet};
 
 /// Time for each rate.
 const ROUND: Duration = Duration::from_secs(4);
@@ -142,9 +143,24 @@ fn body(way: Way, sort: Sort, first: usize, batch: usize) -> Bytes {
     }
 }
 
-enum Sender {
-    One(hyper::client::conn::http1::SendRequest<Full<Bytes>>, Way),
-    Two(hyper::client::conn::http2::SendRequest<Full<Bytes>>),
+struct Sender {
+    wire: Wire,
+    _connection: JoinSet<()>,
+}
+
+enum Wire {
+    One(http1::SendRequest<Full<Bytes>>, Way),
+    Two(http2::SendRequest<Full<Bytes>>),
+}
+
+/// Drives a connection as long as the value lives.
+fn kept<E>(connection: impl Future<Output = Result<(), E>> + Send + 'static) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    // How it ends is seen by whoever sends.
+    tasks.spawn(async {
+        let _ = connection.await;
+    });
+    tasks
 }
 
 impl Sender {
@@ -158,33 +174,36 @@ impl Sender {
         stream.set_nodelay(true)?;
         let stream = TokioIo::new(stream);
         if way == Way::Grpc {
-            let (sender, connection) =
-                hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-                    .initial_stream_window_size(16 << 20)
-                    .initial_connection_window_size(16 << 20)
-                    .handshake(stream)
-                    .await?;
-            tokio::spawn(connection);
-            return Ok(Self::Two(sender));
+            let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+                .initial_stream_window_size(16 << 20)
+                .initial_connection_window_size(16 << 20)
+                .handshake(stream)
+                .await?;
+            return Ok(Self {
+                wire: Wire::Two(sender),
+                _connection: kept(connection),
+            });
         }
-        let (sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
-        tokio::spawn(connection);
-        Ok(Self::One(sender, way))
+        let (sender, connection) = http1::handshake(stream).await?;
+        Ok(Self {
+            wire: Wire::One(sender, way),
+            _connection: kept(connection),
+        })
     }
 
     async fn send(&mut self, body: Bytes) -> Result<()> {
-        let (kind, path) = match self {
-            Self::Two(_) => ("application/grpc", format!("http://bench{METRICS}")),
-            Self::One(_, Way::Json) => ("application/json", "/v1/metrics".to_owned()),
-            Self::One(..) => ("application/x-protobuf", "/v1/metrics".to_owned()),
+        let (kind, path) = match &mut self.wire {
+            Wire::Two(_) => ("application/grpc", format!("http://bench{METRICS}")),
+            Wire::One(_, Way::Json) => ("application/json", "/v1/metrics".to_owned()),
+            Wire::One(..) => ("application/x-protobuf", "/v1/metrics".to_owned()),
         };
         let request = Request::post(path)
             .header("content-type", kind)
             .header("host", "bench");
         let request = request.body(Full::new(body))?;
-        let response = match self {
-            Self::One(sender, _) => sender.send_request(request).await?,
-            Self::Two(sender) => sender.send_request(request).await?,
+        let response = match &mut self.wire {
+            Wire::One(sender, _) => sender.send_request(request).await?,
+            Wire::Two(sender) => sender.send_request(request).await?,
         };
         let status = response.status();
         #[expect(
@@ -195,10 +214,10 @@ impl Sender {
         let trailers = answer.trailers().cloned();
         let code = trailers.and_then(|trailers| trailers.get("grpc-status").cloned());
         let answer = answer.to_bytes();
-        let is_empty = match self {
-            Self::One(_, Way::Json) => &*answer == b"{}",
-            Self::One(..) => answer.is_empty(),
-            Self::Two(_) => code.is_some_and(|code| code == "0") && answer.len() == 5,
+        let is_empty = match &mut self.wire {
+            Wire::One(_, Way::Json) => &*answer == b"{}",
+            Wire::One(..) => answer.is_empty(),
+            Wire::Two(_) => code.is_some_and(|code| code == "0") && answer.len() == 5,
         };
         if !status.is_success() || !is_empty {
             bail!(
@@ -313,8 +332,8 @@ fn scrape(sidecar: &Sidecar, encoding: &str) -> Result<f64> {
         let mut costs = Vec::new();
         for _ in 0..TIMES {
             let stream = TokioIo::new(TcpStream::connect(sidecar.program.admin).await?);
-            let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
-            tokio::spawn(connection);
+            let (mut sender, connection) = http1::handshake(stream).await?;
+            let _connection = kept(connection);
             let request = Request::get("/metrics")
                 .header("host", "bench")
                 .header("accept-encoding", encoding);

@@ -153,7 +153,7 @@ impl Case {
     }
 
     /// Waits for the end of the run, ends the controller, and compares all that there is to see.
-    async fn is_agreed(self, name: &str, controller: Process) -> Result<()> {
+    async fn agrees(self, name: &str, controller: Process) -> Result<()> {
         let is_over = |run: &AgentRun| ["Succeeded", "Failed"].contains(&phase_of(run));
         self.scene.until("x", is_over).await?;
         self.scene.until_free("x").await?;
@@ -197,7 +197,7 @@ async fn a_job_that_ends_is_stored_and_let_go() -> Result<()> {
     for (name, code) in [("well", 0), ("badly", 3)] {
         let (case, controller) = Case::running().await?;
         case.scene.end_pod("x", code).await?;
-        case.is_agreed(name, controller).await?;
+        case.agrees(name, controller).await?;
     }
     Ok(())
 }
@@ -210,7 +210,7 @@ async fn a_job_with_a_ttl_of_0_waits_for_who_stores_its_outcome() -> Result<()> 
     case.scene.until_job("x", is_going).await?;
     let controller = case.scene.controller().await?;
     case.until_job_is_gone().await?;
-    case.is_agreed("ttl-held", controller).await
+    case.agrees("ttl-held", controller).await
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn a_job_that_nobody_holds_goes_with_its_ttl_and_its_pod_tells() -> Result
     let case = Case::ended_alone(Some(1), true).await?;
     case.until_pod_goes().await?;
     let controller = case.scene.controller().await?;
-    case.is_agreed("ttl-free", controller).await
+    case.agrees("ttl-free", controller).await
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn a_job_that_goes_with_its_pod_while_nobody_is_there_is_lost() -> Result<
     case.until_job_is_gone().await?;
     wait::until_gone(&pods, &pod, DEADLINE).await?;
     let controller = case.scene.controller().await?;
-    case.is_agreed("ttl-gone", controller).await
+    case.agrees("ttl-gone", controller).await
 }
 
 #[tokio::test]
@@ -254,7 +254,7 @@ async fn a_job_that_has_ended_and_is_deleted_leaves_its_pod_to_tell() -> Result<
         case.delete(how).await?;
         case.until_job_is_gone().await?;
         let controller = case.scene.controller().await?;
-        case.is_agreed(name, controller).await?;
+        case.agrees(name, controller).await?;
     }
     Ok(())
 }
@@ -269,7 +269,7 @@ async fn a_ttl_on_a_stored_outcome_changes_nothing_but_when_the_job_goes() -> Re
     case.set_ttl(600).await?;
     case.set_ttl(1).await?;
     case.until_job_is_gone().await?;
-    case.is_agreed("ttl-later", controller).await
+    case.agrees("ttl-later", controller).await
 }
 
 #[tokio::test]
@@ -281,7 +281,7 @@ async fn a_running_job_that_is_deleted_in_the_foreground_is_lost_with_its_pod() 
     case.delete(DeleteParams::foreground()).await?;
     case.until_pod_goes().await?;
     way.release();
-    case.is_agreed("running-foreground", controller).await
+    case.agrees("running-foreground", controller).await
 }
 
 #[tokio::test]
@@ -299,7 +299,7 @@ async fn a_running_job_that_is_deleted_leaves_its_pod_to_tell() -> Result<()> {
         let is_told = |run: &AgentRun| condition(run, "JobMissing").is_some();
         case.scene.until("x", is_told).await?;
         case.scene.end_pod("x", 0).await?;
-        case.is_agreed(name, controller).await?;
+        case.agrees(name, controller).await?;
     }
     Ok(())
 }
@@ -314,7 +314,7 @@ async fn a_running_job_that_nobody_holds_is_lost_with_its_pod() -> Result<()> {
     case.delete(DeleteParams::background()).await?;
     case.until_pod_goes().await?;
     way.release();
-    case.is_agreed("running-free", controller).await
+    case.agrees("running-free", controller).await
 }
 
 #[tokio::test]

@@ -228,7 +228,8 @@ async fn the_database_of_the_installation_is_known_by_its_variables() -> Result<
     let must = format!("{}?sslmode=require", url(&server, "proven", "postgres"));
     let [elsewhere] = free_addresses()?;
     let elsewhere = format!("postgres://u:{WRITTEN}@{elsewhere}/d");
-    let rows: [(&str, &[(&str, &str)], &str, &str); 5] = [
+    type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str, &'a str);
+    let rows: [Row<'_>; 5] = [
         (
             "nothing",
             &[LOOPBACK, trusted],

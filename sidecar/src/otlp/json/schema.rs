@@ -37,6 +37,30 @@ pub(super) enum Form {
     Varints,
 }
 
+impl Form {
+    /// The form of each in a list, if it is one.
+    pub(super) fn each(self) -> Option<Self> {
+        match self {
+            Self::Many(message) => Some(Self::One(message)),
+            Self::Doubles => Some(Self::Double),
+            Self::Fixeds => Some(Self::Fixed),
+            Self::Varints => Some(Self::Varint),
+            Self::Text
+            | Self::Hex
+            | Self::Base64
+            | Self::Bool
+            | Self::Double
+            | Self::Fixed
+            | Self::SignedFixed
+            | Self::Varint
+            | Self::SignedVarint
+            | Self::Zigzag
+            | Self::Temporality
+            | Self::One(_) => None,
+        }
+    }
+}
+
 /// Name, number and form of each field.
 #[derive(Debug)]
 pub(super) struct Message(pub(super) &'static [(&'static str, u32, Form)]);

@@ -10,17 +10,23 @@ fn around(point: &str) -> String {
 
 /// The fields of the one point of a request: number and bytes.
 fn point(json: &str) -> Result<Vec<(u32, String)>, String> {
-    let bytes = to_protobuf(json.as_bytes()).map_err(|error| error.to_string())?;
-    let mut message = &bytes[..];
+    let bytes = to_protobuf(json.as_bytes());
+    bytes
+        .map(|bytes| point_of(&bytes))
+        .map_err(|error| error.to_string())
+}
+
+fn point_of(bytes: &[u8]) -> Vec<(u32, String)> {
+    let mut message = bytes;
     for number in [1, 2, 2, 5, 1] {
         let mut fields = Read::of(message);
-        let found = std::iter::from_fn(|| fields.next().unwrap());
+        let found = std::iter::from_fn(|| fields.read().unwrap());
         let last = found.filter(|field| field.number == number).last();
         message = last.unwrap().content.bytes().unwrap();
     }
     let mut fields = Read::of(message);
     let mut read = Vec::new();
-    while let Some(field) = fields.next().unwrap() {
+    while let Some(field) = fields.read().unwrap() {
         let text = match (field.number, field.content.fixed64()) {
             (4, Ok(bits)) => f64::from_bits(bits).to_string(),
             (_, Ok(bits)) => bits.cast_signed().to_string(),
@@ -28,7 +34,7 @@ fn point(json: &str) -> Result<Vec<(u32, String)>, String> {
         };
         read.push((field.number, text));
     }
-    Ok(read)
+    read
 }
 
 #[test]

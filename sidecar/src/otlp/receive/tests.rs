@@ -75,6 +75,10 @@ const PROTOBUF: (&str, &str) = ("content-type", "application/x-protobuf");
 const JSON: (&str, &str) = ("content-type", "application/json; charset=utf-8");
 const GRPC: (&str, &str) = ("content-type", "application/grpc+proto");
 
+/// Path, headers and body of a request, and what is expected.
+type Case<'a, T> = (&'a str, Headers<'a>, Vec<u8>, T);
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 fn framed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();
     [&[0][..], &length, message].concat()
@@ -89,7 +93,7 @@ async fn a_request_is_taken_in_every_way() {
         encoder.write_all(&request(1)).unwrap();
         encoder.finish().unwrap()
     };
-    let cases: &[(&str, &[(&str, &str)], Vec<u8>, &[u8])] = &[
+    let cases: &[Case<'_, &[u8]>] = &[
         ("/v1/metrics", &[PROTOBUF], request(1), b""),
         ("/otlp/v1/metrics", &[PROTOBUF], request(1), b""),
         ("/v1/metrics", &[JSON], json.to_vec(), b"{}"),
@@ -132,7 +136,7 @@ async fn a_refused_point_is_told_with_its_reason() {
 #[tokio::test]
 async fn every_refusal_of_a_request_has_the_status_that_otlp_says() {
     let (receiver, _) = receiver();
-    let cases: &[(&str, &[(&str, &str)], Vec<u8>, u16)] = &[
+    let cases: &[Case<'_, u16>] = &[
         ("/v1/metrics", &[PROTOBUF], vec![0x0a, 9], 400),
         ("/v1/metrics", &[JSON], b"{".to_vec(), 400),
         ("/v1/metrics", &[PROTOBUF], vec![0; MOST + 1], 413),

@@ -289,15 +289,7 @@ pub(super) fn interfere(
             world.say(format!("someone deletes {pod}"));
             world.delete(Sort::Pod, &pod, Propagation::Background);
         }
-        (4, _, _) => {
-            world.say("someone cancels the run");
-            truth.is_stopped = true;
-            world.change(Sort::Run, RUN, |run| {
-                run["spec"]["cancel"] = json!(true);
-                let next = run["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
-                run["metadata"]["generation"] = json!(next);
-            });
-        }
+        (4, _, _) => cancel(world, truth),
         (5, _, _) => {
             world.say("someone deletes the run");
             truth.is_stopped = true;
@@ -317,6 +309,16 @@ pub(super) fn interfere(
         }
         _ => {}
     }
+}
+
+fn cancel(world: &mut World, truth: &mut Truth) {
+    world.say("someone cancels the run");
+    truth.is_stopped = true;
+    world.change(Sort::Run, RUN, |run| {
+        run["spec"]["cancel"] = json!(true);
+        let next = run["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
+        run["metadata"]["generation"] = json!(next);
+    });
 }
 
 /// Someone takes away what keeps an object until it is read.
