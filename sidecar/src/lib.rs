@@ -7,6 +7,7 @@
 pub mod args;
 pub mod expose;
 pub mod jobs;
+mod lock;
 pub mod model;
 pub mod names;
 pub mod otlp;

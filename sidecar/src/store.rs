@@ -18,7 +18,7 @@ mod source;
 mod tally;
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -31,7 +31,7 @@ pub use shelf::Shelf;
 pub use source::{Named, Origin, Scope, Stream};
 pub use tally::{Oddity, Tally};
 
-use crate::names::LabelOptions;
+use crate::{lock::lock, names::LabelOptions};
 use index::Index;
 
 /// How attributes are read; how they are encoded is the business of who sends them in.
@@ -67,11 +67,6 @@ pub struct Expired {
     pub hidden: usize,
     /// Series of which nothing is known any more.
     pub forgotten: usize,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind our locks is whole between any two statements, also if one of them panicked.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store {

@@ -8,7 +8,7 @@ mod tape;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -28,7 +28,7 @@ use super::{
     own,
     render::{Families, Order, Render, Source, Sources},
 };
-use crate::names::Strategy;
+use crate::{lock::lock, names::Strategy};
 pub use tape::PageBody;
 use tape::{Reel, Tape};
 
@@ -91,11 +91,6 @@ impl fmt::Debug for Exposer {
             .field("settings", settings)
             .finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind our locks is whole between any two statements, also if one of them panicked.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why there is no page.

@@ -22,20 +22,6 @@ pub fn metrics(request: &[u8], intake: &mut Intake<'_>) -> Result<(), Malformed>
     Ok(())
 }
 
-/// How many points a request has, for whoever answers for all of them.
-pub fn count(request: &[u8]) -> Result<u64, Malformed> {
-    let mut points = 0;
-    each(request, 1, |target| {
-        each(target, 2, |scope| {
-            each(scope, 2, |metric| {
-                points += Data::of(metric)?.map_or(Ok(0), |data| data.count())?;
-                Ok(())
-            })
-        })
-    })?;
-    Ok(points)
-}
-
 fn each<'a>(
     message: &'a [u8],
     number: u32,
