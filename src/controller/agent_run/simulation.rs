@@ -135,7 +135,7 @@ impl Sim {
                     actors::work(&mut self.world, &mut self.truth, &mut self.rng);
                 }
                 5..8 => self.deliver(),
-                8 if self.trouble > 0 && self.rng.u8(..4) == 0 => {
+                8 if self.trouble > 0 && self.rng.bool() => {
                     self.trouble -= 1;
                     self.truth.is_disturbed |= self.climate != Climate::Calm;
                     let (world, truth) = (&mut self.world, &mut self.truth);

@@ -269,7 +269,8 @@ pub(super) fn interfere(
     let most = match climate {
         Climate::Calm => 1,
         Climate::Rough => 7,
-        Climate::Hostile => 10,
+        // What it takes for a Job to vanish at once, without a last word, is rare enough else: it has three chances.
+        Climate::Hostile => 12,
     };
     match (rng.u8(..most), job, pod) {
         (0, _, _) => world.change(Sort::Run, RUN, |run| {
@@ -302,7 +303,7 @@ pub(super) fn interfere(
         }
         (7, Some(job), _) => strip(world, truth, (Sort::Job, &job), finalizer::OUTCOME),
         (8, _, Some(pod)) => strip(world, truth, (Sort::Pod, &pod), finalizer::EVIDENCE),
-        (9, Some(job), _) => {
+        (9.., Some(job), _) => {
             strip(world, truth, (Sort::Job, &job), finalizer::OUTCOME);
             world.say(format!("and deletes it ({policy:?})"));
             world.delete(Sort::Job, &job, policy);

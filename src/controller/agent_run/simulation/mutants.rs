@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
 
 use crate::api::contract::finalizer;
 use crate::api::kind::Kind;
@@ -10,6 +11,8 @@ use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::controller::agent_run::AgentRuns;
 use crate::controller::agent_run::plan::{Action, Observed, Why};
+use crate::controller::agent_run::status::phase;
+use crate::controller::agent_run::turn::job_ref;
 use crate::controller::cache::{Key, Shelf};
 use crate::controller::driver::Reconciler;
 use crate::controller::driver::fault::Fault;
@@ -23,13 +26,16 @@ pub(super) enum Rule {
     Hold,
     /// The outcome is stored before the Job is marked and let go.
     StoreFirst,
+    /// A Job that vanished is not made again.
+    StartOnce,
 }
 
 impl Rule {
     /// Every rule, and what is said of one who breaks it.
-    pub(super) const ALL: [(Self, &'static str); 2] = [
+    pub(super) const ALL: [(Self, &'static str); 3] = [
         (Self::Hold, "a run failed of which every Job succeeded"),
         (Self::StoreFirst, "was let go before its outcome was stored"),
+        (Self::StartOnce, "was made a second time"),
     ];
 }
 
@@ -64,6 +70,9 @@ impl Reconciler for Mutant {
 
     fn plan(&self, observed: &Observed) -> Plan<Action, AgentRunStatus> {
         let mut plan = self.runs.plan(observed);
+        if let (Rule::StartOnce, Some(job)) = (self.rule, vanished(observed)) {
+            plan.steps = vec![Step::Do(Action::MakeJob(Box::new(job)))];
+        }
         let ends = |step: &Step<Action, AgentRunStatus>| matches!(step, Step::Status(next) if next.status.finished_at.is_some());
         if let (Rule::StoreFirst, Sight::Ours(job)) = (self.rule, &observed.job)
             && plan.steps.iter().any(ends)
@@ -108,4 +117,16 @@ impl Reconciler for Mutant {
     fn strays(&self) -> Vec<Key> {
         self.runs.strays()
     }
+}
+
+/// The Job of a run that has not ended, if it is gone: by its name alone, which is all that a second start needs.
+fn vanished(observed: &Observed) -> Option<Job> {
+    let run = observed.run.as_ref()?;
+    let is_gone = matches!(observed.job, Sight::Gone { .. });
+    let name = job_ref(run)?.name.clone();
+    (is_gone && !phase(&**run).is_terminal()).then(|| {
+        let mut job = Job::default();
+        (job.metadata.name, job.metadata.namespace) = (name, run.metadata.namespace.clone());
+        job
+    })
 }
