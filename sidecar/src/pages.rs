@@ -11,6 +11,7 @@ use agents::{
         admin::{PageBody, Pages, whole},
         http::text,
         program::Program,
+        shutdown::Farewell,
     },
 };
 use futures::future::{BoxFuture, FutureExt, ready};
@@ -35,6 +36,7 @@ const MOST_CONFLICTS: usize = 20;
 /// Shows them from now on.
 pub(super) fn show(program: &mut Program, store: Arc<Store>, strategy: Strategy) {
     let metrics = Metrics::register(program.metrics());
+    let farewell = program.tasks.farewell();
     program.show(Box::new(move |registry| {
         let settings = Settings {
             strategy,
@@ -44,6 +46,7 @@ pub(super) fn show(program: &mut Program, store: Arc<Store>, strategy: Strategy)
         Arc::new(Own {
             exposer: Exposer::new(families, registry, metrics, settings),
             store,
+            farewell,
         })
     }));
 }
@@ -51,12 +54,15 @@ pub(super) fn show(program: &mut Program, store: Arc<Store>, strategy: Strategy)
 struct Own {
     exposer: Exposer,
     store: Arc<Store>,
+    /// A scrape after SIGTERM has the last values: nothing else is waited for, and it is finished before the end.
+    farewell: Farewell,
 }
 
 impl Pages for Own {
     fn answer(&self, head: &Parts) -> Option<BoxFuture<'static, Response<PageBody>>> {
         let path = head.uri.path();
         if Some(path) == ADMIN_PATHS.metrics {
+            self.farewell.say();
             let (exposer, headers) = (self.exposer.clone(), head.headers.clone());
             let page = async move {
                 let page = exposer.answer(&headers).await;

@@ -4,12 +4,12 @@
 //! *Started*: nothing new is begun, what is in flight is finished by a deadline. Who triggers what is decided in
 //! [`super::tasks`].
 
-use std::{fmt, io};
+use std::{fmt, io, sync::Arc};
 
 use futures::{Stream, stream};
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::{mpsc, watch},
+    sync::{Notify, mpsc, watch},
     time::Instant,
 };
 
@@ -77,6 +77,35 @@ impl Shutdown {
             Ok(Stage::Started { deadline }) => *deadline,
             Ok(Stage::Running | Stage::Announced) | Err(_) => Instant::now(),
         }
+    }
+}
+
+/// Says that nobody waits for the program any more: what it lingers for has come. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Farewell {
+    shutdown: Shutdown,
+    said: Arc<Notify>,
+}
+
+impl Farewell {
+    /// A farewell to a program that ends with `shutdown`.
+    pub(super) fn new(shutdown: Shutdown) -> Self {
+        Self {
+            shutdown,
+            said: Arc::default(),
+        }
+    }
+
+    /// Ends the lingering. As long as no end is announced, it means nothing.
+    pub fn say(&self) {
+        if self.shutdown.is_announced() {
+            self.said.notify_one();
+        }
+    }
+
+    /// Waits until it is said.
+    pub(super) async fn said(&self) {
+        self.said.notified().await;
     }
 }
 

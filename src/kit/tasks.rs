@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use super::shutdown::{Shutdown, Signal, Trigger, channel};
+use super::shutdown::{Farewell, Shutdown, Signal, Trigger, channel};
 
 /// Time that support tasks get to end, once no work is left.
 const SUPPORT_DEADLINE: Duration = Duration::from_secs(2);
@@ -81,12 +81,15 @@ pub enum Ended {
 pub struct Tasks {
     work: Group,
     support: Group,
+    farewell: Farewell,
 }
 
 impl Default for Tasks {
     fn default() -> Self {
+        let work = Group::new();
         Self {
-            work: Group::new(),
+            farewell: Farewell::new(work.shutdown.clone()),
+            work,
             support: Group::new(),
         }
     }
@@ -107,6 +110,11 @@ impl Tasks {
         F: Future<Output = TaskResult> + Send + 'static,
     {
         self.support.spawn(name, task);
+    }
+
+    /// What ends the lingering early, for programs that know when nobody waits for them any more.
+    pub fn farewell(&self) -> Farewell {
+        self.farewell.clone()
     }
 
     /// Runs until a signal comes or a task ends, then ends all in order. `announce` is called once, as soon as the end
@@ -138,10 +146,15 @@ impl Tasks {
     }
 
     async fn end(&mut self, cause: Result<Signal, Ended>, grace: Grace) -> Result<(), Ended> {
-        let Self { work, support } = self;
+        let Self {
+            work,
+            support,
+            farewell,
+        } = self;
         let cause = match cause {
             Ok(Signal::Terminate) => tokio::select! {
                 () = sleep(grace.linger) => Ok(()),
+                () = farewell.said() => Ok(()),
                 ended = unasked_end(work, support) => Err(ended),
             },
             // Someone at a terminal, or the program itself, for whom no load balancer has to be waited for.

@@ -101,6 +101,34 @@ async fn a_signal_announces_lingers_and_then_ends_work_before_support() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn lingering_ends_when_farewell_is_said_but_not_by_one_that_came_too_soon() {
+    let mut tasks = Tasks::default();
+    let farewell = tasks.farewell();
+    farewell.say();
+    tasks.work("page", |shutdown| async move {
+        while !shutdown.is_announced() {
+            sleep(Duration::from_secs(1)).await;
+        }
+        sleep(Duration::from_secs(2)).await;
+        farewell.say();
+        until_started(shutdown).await
+    });
+    let grace = Grace {
+        linger: Duration::from_secs(60),
+        ..GRACE
+    };
+    let start = Instant::now();
+    let signals = futures::stream::iter([Signal::Terminate]);
+    let result = tasks.run(signals, grace, || ()).await;
+    assert!(result.is_ok(), "{result:?}");
+    let took = start.elapsed();
+    assert!(
+        (Duration::from_secs(2)..Duration::from_secs(5)).contains(&took),
+        "{took:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_second_signal_ends_at_once() {
     let mut tasks = Tasks::default();
     tasks.work("stubborn", forever);
