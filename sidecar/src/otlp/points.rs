@@ -299,9 +299,11 @@ fn fixed_list<T>(
 ) -> Result<(), Unread> {
     match content {
         Content::Bytes(packed) => {
-            for bits in packed64(packed)? {
-                push(list, convert(bits))?;
+            let numbers = packed64(packed)?;
+            if list.len() + packed.len() / 8 > MOST_BUCKETS {
+                return Err(Unread::TooManyBuckets);
             }
+            list.extend(numbers.map(convert));
             Ok(())
         }
         Content::Varint(_) | Content::Fixed64(_) | Content::Fixed32(_) => {
