@@ -1,5 +1,9 @@
 //! The sidecar as a process, beside controllers and the real API server.
 
+mod corpus;
+mod forward;
+mod hostile;
 mod jobs;
+mod memory;
 mod otlp;
 pub(crate) mod streams;
