@@ -9,7 +9,7 @@ use agents::{
     },
 };
 
-use crate::{jobs, otlp, sse};
+use crate::{forward, jobs, memory, otlp, sse};
 
 /// The variables that only this program reads.
 pub mod variable {
@@ -35,6 +35,20 @@ pub mod variable {
     pub const SERIES: &str = "AGENTS_SIDECAR_SERIES";
     /// How long a silent series is shown.
     pub const EXPIRY: &str = "AGENTS_SIDECAR_EXPIRY";
+    /// Where what is received goes on to.
+    pub const FORWARD_ENDPOINT: &str = "AGENTS_SIDECAR_FORWARD_ENDPOINT";
+    /// How that is spoken to.
+    pub const FORWARD_PROTOCOL: &str = "AGENTS_SIDECAR_FORWARD_PROTOCOL";
+    /// Headers for it.
+    pub const FORWARD_HEADERS: &str = "AGENTS_SIDECAR_FORWARD_HEADERS";
+    /// Further authorities that it is trusted by.
+    pub const FORWARD_CA_FILE: &str = "AGENTS_SIDECAR_FORWARD_CA_FILE";
+    /// Time for one try.
+    pub const FORWARD_TIMEOUT: &str = "AGENTS_SIDECAR_FORWARD_TIMEOUT";
+    /// Bytes that may wait.
+    pub const FORWARD_QUEUE_BYTES: &str = "AGENTS_SIDECAR_FORWARD_QUEUE_BYTES";
+    /// Memory to stay within.
+    pub const MEMORY_LIMIT: &str = "AGENTS_SIDECAR_MEMORY_LIMIT_BYTES";
     /// Streams of the queue of controllers.
     pub const QUEUE_STREAMS: &str = "AGENTS_SIDECAR_QUEUE_STREAMS";
     /// Streams of control planes.
@@ -71,11 +85,17 @@ pub struct Config {
     pub jobs: jobs::Settings,
     /// How Events are emitted.
     pub events: events::Settings,
+    /// How much memory there is.
+    pub memory: memory::Settings,
+    /// Where what is received goes on to.
+    pub forward: forward::Settings,
 }
 
 impl Settings for Config {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         let otlp = otlp::Settings::read(reader);
+        let forward = forward::Settings::read(reader);
+        let memory = memory::Settings::read(reader);
         let streams = sse::Settings::read(reader);
         let jobs = jobs::Settings::read(reader);
         let events = events::Settings::read(reader);
@@ -92,6 +112,8 @@ impl Settings for Config {
             streams: streams?,
             jobs: jobs?,
             events: events?,
+            memory: memory?,
+            forward: forward?,
         })
     }
 }

@@ -2,12 +2,14 @@
 //! after.
 //!
 //! [`otlp`] takes points and [`store`] keeps them under the names that [`names`] makes; [`expose`] writes the page; [`sse`]
-//! follows streams; [`jobs`] watches Jobs. Each is started here, and none brings another down.
+//! follows streams; [`jobs`] watches Jobs; [`forward`] sends on what came; [`memory`] sees to it that there is room. Each is started here, and none brings another down.
 
 pub mod args;
 pub mod expose;
+pub mod forward;
 pub mod jobs;
 mod lock;
+pub mod memory;
 pub mod model;
 pub mod names;
 pub mod otlp;
@@ -43,10 +45,14 @@ pub async fn run(args: Args) -> Result<(), Error> {
         streams,
         jobs,
         events,
+        memory,
+        forward,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
-    let store = otlp::start(&mut program, &otlp).await?;
+    let memory = memory::Watch::start(memory, program.metrics());
+    let forward = forward::Forward::start(&mut program, forward)?;
+    let store = otlp::start(&mut program, &otlp, memory, forward).await?;
     pages::show(&mut program, store, otlp.rules.names.strategy);
     sse::start(&mut program, &streams)?;
     jobs::attach(&mut program, jobs, events, &instance).await;

@@ -10,7 +10,7 @@ mod control_plane;
 mod follow;
 mod load;
 mod metrics;
-mod parse;
+pub mod parse;
 mod queue;
 mod settings;
 mod shown;

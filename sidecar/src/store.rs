@@ -16,6 +16,7 @@ mod refusal;
 mod shelf;
 mod source;
 mod tally;
+mod weight;
 
 use std::sync::{
     Arc, Mutex,
@@ -126,6 +127,19 @@ impl Store {
         Expired {
             hidden: swept.hidden,
             forgotten: swept.forgotten,
+        }
+    }
+
+    /// The value of a series takes another room than before.
+    fn reweigh(&self, before: usize, after: usize) {
+        match after.checked_sub(before) {
+            Some(0) => {}
+            Some(more) => {
+                self.weight.fetch_add(more, Ordering::Relaxed);
+            }
+            None => {
+                self.weight.fetch_sub(before - after, Ordering::Relaxed);
+            }
         }
     }
 

@@ -71,6 +71,9 @@ where
 /// Longest pause after an accept that failed, e.g. for want of file descriptors.
 const ACCEPT_BACKOFF: Duration = Duration::from_secs(1);
 
+/// No server of HTTP/2 may ask for smaller frames.
+const HTTP2_LEAST_FRAME: u32 = 16 * 1024;
+
 /// What a client may take of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -237,6 +240,8 @@ fn builder(limits: Limits, protocols: Protocols, streams: Streams) -> auto::Buil
     builder
         .http2()
         .max_header_list_size(limits.head_bytes)
+        // As much as is read ahead over HTTP/1.1: a body in many small frames costs twice as much.
+        .max_frame_size(limits.head_bytes.max(HTTP2_LEAST_FRAME))
         .max_concurrent_streams(limits.streams);
     builder
 }

@@ -26,8 +26,10 @@ pub enum Denied {
     Packing(String),
     /// Too much at once; the same later.
     Busy,
-    /// What came is not taken here.
-    Unimplemented(&'static str),
+    /// There is no memory for it; the same later.
+    Full,
+    /// What came is not taken here, under which circumstances.
+    Unimplemented(&'static str, &'static str),
 }
 
 /// Status codes of gRPC that are used.
@@ -49,8 +51,8 @@ impl Denied {
         match self {
             Self::Malformed(_) => Code::InvalidArgument,
             Self::TooLarge(_) => Code::ResourceExhausted,
-            Self::Packing(_) | Self::Unimplemented(_) => Code::Unimplemented,
-            Self::Busy => Code::Unavailable,
+            Self::Packing(_) | Self::Unimplemented(..) => Code::Unimplemented,
+            Self::Busy | Self::Full => Code::Unavailable,
         }
     }
 
@@ -60,8 +62,19 @@ impl Denied {
             Self::Malformed(_) => 400,
             Self::TooLarge(_) => 413,
             Self::Packing(_) => 415,
-            Self::Busy => 429,
-            Self::Unimplemented(_) => 501,
+            Self::Busy | Self::Full => 429,
+            Self::Unimplemented(..) => 501,
+        }
+    }
+
+    /// Seconds after which the same may be tried again, if it may.
+    pub fn later(&self) -> Option<u16> {
+        match self {
+            Self::Busy => Some(1),
+            Self::Full => Some(10),
+            Self::Malformed(_) | Self::TooLarge(_) | Self::Packing(_) | Self::Unimplemented(..) => {
+                None
+            }
         }
     }
 
@@ -74,9 +87,8 @@ impl Denied {
                 format!("content encoding {name:?} is not known; use gzip, deflate, zstd or none")
             }
             Self::Busy => "too much at once; send it again in a second".to_owned(),
-            Self::Unimplemented(what) => {
-                format!("{what} are not taken here; set a target to forward them to")
-            }
+            Self::Full => "memory is short; send it again later".to_owned(),
+            Self::Unimplemented(what, when) => format!("{what} are not taken here {when}"),
         }
     }
 
@@ -156,13 +168,15 @@ mod tests {
             (Denied::TooLarge(1), Code::ResourceExhausted, 413),
             (Denied::Packing("br".to_owned()), Code::Unimplemented, 415),
             (Denied::Busy, Code::Unavailable, 429),
-            (Denied::Unimplemented("logs"), Code::Unimplemented, 501),
+            (Denied::Full, Code::Unavailable, 429),
+            (Denied::Unimplemented("logs", ""), Code::Unimplemented, 501),
         ] {
             assert_eq!(
                 (denied.code(), denied.status()),
                 (code, status),
                 "{denied:?}"
             );
+            assert_eq!(denied.later().is_some(), status == 429, "{denied:?}");
         }
     }
 }

@@ -29,6 +29,7 @@ closed_labels! {
         TooLarge = "too_large",
         Packing = "packing",
         Busy = "busy",
+        Memory = "memory",
         Unimplemented = "unimplemented",
     }
 }
@@ -42,7 +43,8 @@ impl Outcome {
             Err(Denied::TooLarge(_)) => Self::TooLarge,
             Err(Denied::Packing(_)) => Self::Packing,
             Err(Denied::Busy) => Self::Busy,
-            Err(Denied::Unimplemented(_)) => Self::Unimplemented,
+            Err(Denied::Full) => Self::Memory,
+            Err(Denied::Unimplemented(..)) => Self::Unimplemented,
         }
     }
 }

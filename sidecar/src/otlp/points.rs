@@ -143,20 +143,27 @@ pub(super) fn read<'a, T>(
 fn gather(
     message: &[u8],
     row: &mut (usize, usize),
-    (from, to): (usize, usize),
+    place: (usize, usize),
     scattered: &mut Vec<u8>,
 ) {
+    if joins(row, place) {
+        return;
+    }
+    if scattered.is_empty() {
+        scattered.extend_from_slice(slice(message, *row));
+    }
+    scattered.extend_from_slice(slice(message, place));
+    *row = (0, usize::MAX); // nothing is next to it
+}
+
+/// Makes a row longer by a field, if that is the first or next to the others.
+fn joins(row: &mut (usize, usize), (from, to): (usize, usize)) -> bool {
     match *row {
         (_, 0) => *row = (from, to),
         (first, end) if end == from => *row = (first, to),
-        _ => {
-            if scattered.is_empty() {
-                scattered.extend_from_slice(slice(message, *row));
-            }
-            scattered.extend_from_slice(slice(message, (from, to)));
-            *row = (0, usize::MAX);
-        }
+        _ => return false,
     }
+    true
 }
 
 fn slice(message: &[u8], (from, to): (usize, usize)) -> &[u8] {
@@ -299,9 +306,11 @@ fn fixed_list<T>(
 ) -> Result<(), Unread> {
     match content {
         Content::Bytes(packed) => {
-            for bits in packed64(packed)? {
-                push(list, convert(bits))?;
+            let numbers = packed64(packed)?;
+            if list.len() + packed.len() / 8 > MOST_BUCKETS {
+                return Err(Unread::TooManyBuckets);
             }
+            list.extend(numbers.map(convert));
             Ok(())
         }
         Content::Varint(_) | Content::Fixed64(_) | Content::Fixed32(_) => {
@@ -345,14 +354,9 @@ fn example(message: &[u8]) -> Result<Example<'_>, Malformed> {
             4 => example.span = field.content.bytes()?,
             5 => example.trace = field.content.bytes()?,
             6 => example.value = Number::Integer(field.content.fixed64()?.cast_signed()),
+            // Only those in a row are kept, which is all that anyone sends.
             7 => {
-                let (from, to) = field.place;
-                // Only those in a row are kept, which is all that anyone sends.
-                match attributes {
-                    (_, 0) => attributes = (from, to),
-                    (first, end) if end == from => attributes = (first, to),
-                    _ => {}
-                }
+                joins(&mut attributes, field.place);
             }
             _ => {}
         }

@@ -2,17 +2,22 @@
 
 use std::{
     convert::Infallible,
+    pin::pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use agents::kit::http::{BodyError, read_body};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 use tower::Service;
 
 use super::{
@@ -22,15 +27,20 @@ use super::{
     inflate::{Packing, unpack},
     json::to_protobuf,
     metrics::{Metrics, Transport},
+    signal::Signal,
     walk,
 };
-use crate::store::{Store, Tally};
+use crate::{
+    forward::Forward,
+    memory::{Stage, Watch},
+    store::{Store, Tally},
+};
 
 /// Units in which bytes in flight are counted.
 const UNIT: usize = 1_024;
 
-/// Seconds after which a sender may try again.
-const LATER: &str = "1";
+/// Time to throw away what a sender still sends when it is turned away.
+const DISCARD: Duration = Duration::from_secs(2);
 
 /// What a receiver works with.
 #[derive(Debug)]
@@ -41,6 +51,10 @@ pub struct Receiving {
     pub most: usize,
     /// Bytes of all requests at once.
     pub in_flight: usize,
+    /// Whether there is memory for more.
+    pub memory: Watch,
+    /// Where what came goes on to.
+    pub forward: Option<Forward>,
     /// What is counted.
     pub metrics: Metrics,
     /// Where time counts from.
@@ -69,25 +83,6 @@ impl Receiver {
     }
 }
 
-/// What a request is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Signal {
-    Metrics,
-    Traces,
-    Logs,
-}
-
-impl Signal {
-    fn at(path: &str) -> Option<Self> {
-        match path.strip_prefix("/otlp").unwrap_or(path) {
-            "/v1/metrics" | grpc::METRICS => Some(Self::Metrics),
-            "/v1/traces" | grpc::TRACES => Some(Self::Traces),
-            "/v1/logs" | grpc::LOGS => Some(Self::Logs),
-            _ => None,
-        }
-    }
-}
-
 impl Service<Request<Incoming>> for Receiver {
     type Response = Response<Answer>;
     type Error = Infallible;
@@ -112,7 +107,7 @@ impl Shared {
         let is_grpc = grpc::is_grpc(&head.headers);
         let Some(signal) = Signal::at(head.uri.path()) else {
             return match is_grpc {
-                true => grpc::denied(&Denied::Unimplemented("such calls")),
+                true => grpc::denied(&Denied::Unimplemented("such calls", "at all")),
                 false => plain(
                     StatusCode::NOT_FOUND,
                     "no such path; metrics go to /v1/metrics\n",
@@ -146,8 +141,7 @@ impl Shared {
                 let status = StatusCode::from_u16(denied.status());
                 let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 let mut response = respond(status, denied.body(encoding), encoding);
-                if denied == Denied::Busy {
-                    let later = HeaderValue::from_static(LATER);
+                if let Some(later) = denied.later().map(HeaderValue::from) {
                     response.headers_mut().insert(header::RETRY_AFTER, later);
                 }
                 response
@@ -166,7 +160,8 @@ impl Shared {
     {
         let (body, _room) = self.read(body).await?;
         let message = grpc::message(body, headers, self.receiving.most)?;
-        self.take(signal, &message)
+        self.receiving.metrics.received(message.len());
+        self.take(signal, Encoding::Protobuf, &message)
     }
 
     async fn take_http<B>(
@@ -184,14 +179,8 @@ impl Shared {
         let packing = Packing::named(packing)?;
         let (body, _room) = self.read(body).await?;
         let body = unpack(body, packing, self.receiving.most)?;
-        match (encoding, signal) {
-            (Encoding::Json, Signal::Metrics) => {
-                let turned = to_protobuf(&body);
-                let message = turned.map_err(|error| Denied::Malformed(error.to_string()))?;
-                self.take(signal, &message)
-            }
-            _ => self.take(signal, &body),
-        }
+        self.receiving.metrics.received(body.len());
+        self.take(signal, encoding, &body)
     }
 
     /// The whole body, and the room that it takes until it is done with.
@@ -200,16 +189,13 @@ impl Shared {
         B: Body<Data = Bytes, Error: Into<agents::kit::http::BoxError>>,
     {
         let most = self.receiving.most;
-        let declared = body
-            .size_hint()
-            .exact()
-            .and_then(|size| usize::try_from(size).ok());
-        let expected = declared.unwrap_or(most).min(most);
-        let units = u32::try_from(expected.div_ceil(UNIT)).unwrap_or(u32::MAX);
-        let room = self
-            .room
-            .try_acquire_many(units)
-            .map_err(|_| Denied::Busy)?;
+        let room = match self.admit(&body) {
+            Ok(room) => room,
+            Err(denied) => {
+                discard(body, most).await;
+                return Err(denied);
+            }
+        };
         match read_body(body, most).await {
             Ok(body) => Ok((body, room)),
             Err(BodyError::TooLarge { limit }) => Err(Denied::TooLarge(limit)),
@@ -217,20 +203,108 @@ impl Shared {
         }
     }
 
-    fn take(&self, signal: Signal, message: &[u8]) -> Result<Tally, Denied> {
-        self.receiving.metrics.received(message.len());
-        match signal {
-            Signal::Metrics => {}
-            Signal::Traces => return Err(Denied::Unimplemented("traces")),
-            Signal::Logs => return Err(Denied::Unimplemented("logs")),
+    /// Whether a body may come in, as far as that can be said before it does.
+    fn admit<B: Body>(&self, body: &B) -> Result<SemaphorePermit<'_>, Denied> {
+        if self.stage() >= Stage::Soft {
+            return Err(Denied::Full);
         }
-        let now = self.receiving.since.elapsed().as_secs();
-        let mut intake = self.receiving.store.intake(now);
-        match walk::metrics(message, &mut intake) {
-            Ok(()) => Ok(intake.tally),
-            Err(malformed) => Err(Denied::Malformed(malformed.to_string())),
+        let most = self.receiving.most;
+        let declared = body
+            .size_hint()
+            .exact()
+            .and_then(|size| usize::try_from(size).ok());
+        let expected = declared.unwrap_or(most);
+        if expected > most {
+            return Err(Denied::TooLarge(most));
+        }
+        let units = u32::try_from(expected.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        self.room.try_acquire_many(units).map_err(|_| Denied::Busy)
+    }
+
+    fn stage(&self) -> Stage {
+        let Receiving {
+            store,
+            memory,
+            forward,
+            ..
+        } = &self.receiving;
+        let waiting = forward.as_ref().map_or(0, Forward::waiting);
+        memory.stage(store.weight() + waiting)
+    }
+
+    fn take(&self, signal: Signal, encoding: Encoding, body: &[u8]) -> Result<Tally, Denied> {
+        if self.stage() == Stage::Hard {
+            return Err(Denied::Full);
+        }
+        match signal {
+            Signal::Metrics => self.take_metrics(encoding, body),
+            Signal::Traces => self.pass(signal, encoding, body, "traces"),
+            Signal::Logs => self.pass(signal, encoding, body, "logs"),
         }
     }
+
+    fn take_metrics(&self, encoding: Encoding, body: &[u8]) -> Result<Tally, Denied> {
+        let turned;
+        let message = match encoding {
+            Encoding::Protobuf => body,
+            Encoding::Json => {
+                turned = to_protobuf(body).map_err(|error| Denied::Malformed(error.to_string()))?;
+                &turned
+            }
+        };
+        let now = self.receiving.since.elapsed().as_secs();
+        let mut intake = self.receiving.store.intake(now);
+        walk::metrics(message, &mut intake)
+            .map_err(|malformed| Denied::Malformed(malformed.to_string()))?;
+        if let Some(forward) = &self.receiving.forward {
+            match forward.speaks(encoding) {
+                true => forward.offer(Signal::Metrics, encoding, body),
+                false => forward.offer(Signal::Metrics, Encoding::Protobuf, message),
+            }
+        }
+        Ok(intake.tally)
+    }
+
+    /// What is not for us goes on unread, if it can.
+    fn pass(
+        &self,
+        signal: Signal,
+        encoding: Encoding,
+        body: &[u8],
+        name: &'static str,
+    ) -> Result<Tally, Denied> {
+        match &self.receiving.forward {
+            None => Err(Denied::Unimplemented(
+                name,
+                "without a target to forward them to",
+            )),
+            Some(forward) if !forward.speaks(encoding) => Err(Denied::Unimplemented(
+                name,
+                "as JSON, since the target that they are forwarded to speaks gRPC",
+            )),
+            Some(forward) => {
+                forward.offer(signal, encoding, body);
+                Ok(Tally::default())
+            }
+        }
+    }
+}
+
+/// Takes what a sender still sends and throws it away, within bounds. An answer that is earlier closes the connection, and whoever
+/// is still sending then sees that and not the answer.
+async fn discard<B: Body<Data = Bytes>>(body: B, most: usize) {
+    let mut body = pin!(body);
+    let discarded = async {
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+            if bytes > most {
+                break;
+            }
+        }
+    };
+    // Who is slower has to do without the answer.
+    drop(timeout(DISCARD, discarded).await);
 }
 
 /// How a body is encoded; only what is named exactly, so that no page in a browser can send here.

@@ -17,7 +17,11 @@ use prometheus_client::{
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Metrics, Receiver, Receiving, Settings};
-use crate::store::Store;
+use crate::{
+    forward::Forward,
+    memory::{self, Stage, Watch},
+    store::{Rules, Store},
+};
 
 /// Requests whose bytes are in memory at once, if each is as large as it may be.
 const AT_ONCE: usize = 8;
@@ -30,13 +34,24 @@ const CONNECTIONS: usize = 256;
 /// # Errors
 ///
 /// When a port cannot be opened.
-pub async fn start(program: &mut Program, settings: &Settings) -> Result<Arc<Store>, Error> {
-    let store = Arc::new(Store::new(settings.rules, super::pairs));
+pub async fn start(
+    program: &mut Program,
+    settings: &Settings,
+    memory: Watch,
+    forward: Option<Forward>,
+) -> Result<Arc<Store>, Error> {
+    let rules = Rules {
+        limits: memory::within(memory.limit(), settings.rules.limits),
+        ..settings.rules
+    };
+    let store = Arc::new(Store::new(rules, super::pairs));
     let since = Instant::now();
     let receiver = Receiver::new(Receiving {
         store: Arc::clone(&store),
         most: settings.request,
         in_flight: settings.request.saturating_mul(AT_ONCE),
+        memory: memory.clone(),
+        forward,
         metrics: Metrics::register(program.metrics()),
         since,
     });
@@ -64,22 +79,26 @@ pub async fn start(program: &mut Program, settings: &Settings) -> Result<Arc<Sto
     program.tasks.work("expiry", |shutdown| async move {
         tokio::select! {
             _ = shutdown.started() => {}
-            () = sweep(&swept, expiry, since) => {}
+            () = sweep(&swept, expiry, since, &memory) => {}
         }
         Ok(())
     });
     Ok(store)
 }
 
-/// Looks ten times in the time that a series may be silent.
-async fn sweep(store: &Store, expiry: Duration, since: Instant) {
+/// Looks ten times in the time that a series may be silent. Where memory is short, what is no longer shown is not kept either.
+async fn sweep(store: &Store, expiry: Duration, since: Instant, memory: &Watch) {
     let mut ticks = interval(expiry / 10);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let now = since.elapsed();
         let seconds = |ago: Duration| now.saturating_sub(ago).as_secs();
-        let expired = store.sweep(seconds(expiry), seconds(expiry * 2));
+        let kept = match memory.stage(store.weight()) {
+            Stage::Free => expiry * 2,
+            Stage::Soft | Stage::Hard => expiry,
+        };
+        let expired = store.sweep(seconds(expiry), seconds(kept));
         if expired.hidden + expired.forgotten > 0 {
             let (hidden, forgotten) = (expired.hidden, expired.forgotten);
             tracing::debug!(hidden, forgotten, "Series expired");

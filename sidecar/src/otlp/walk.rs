@@ -168,10 +168,14 @@ impl<'a> Data<'a> {
             return Ok(None);
         };
         let (mut temporality, mut is_monotonic) = (0, false);
-        let mut fields = Fields::of(message);
+        // Neither gauges nor summaries say how they count, so their points need not be gone over for it.
+        let mut fields = match number {
+            7 | 9 | 10 => Fields::of(message),
+            _ => Fields::of(&[]),
+        };
         while let Some(field) = fields.read()? {
             match (number, field.number) {
-                (7 | 9 | 10, 2) => temporality = field.content.varint()?,
+                (_, 2) => temporality = field.content.varint()?,
                 (7, 3) => is_monotonic = field.content.varint()? != 0,
                 _ => {}
             }

@@ -104,7 +104,9 @@ impl<'a> Fields<'a> {
     }
 
     /// The next one, if there is one.
-    #[inline]
+    ///
+    /// Always inlined: then what a caller does not look at is not made, and a request consists of little else.
+    #[inline(always)]
     pub fn read(&mut self) -> Result<Option<Field<'a>>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -133,6 +135,7 @@ impl<'a> Fields<'a> {
         }))
     }
 
+    #[inline(always)]
     fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self
             .rest
@@ -142,6 +145,7 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
+    #[inline(always)]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (taken, rest) = self
             .rest
@@ -152,15 +156,26 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Takes a number of variable length off the front.
-#[inline]
+/// Takes a number of variable length off the front. Most have one byte, and lengths of messages two.
+#[inline(always)]
 pub fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
-    if let Some((first, after)) = rest.split_first()
-        && *first < 0x80
-    {
-        *rest = after;
-        return Ok(u64::from(*first));
+    match rest {
+        [first, after @ ..] if *first < 0x80 => {
+            let number = u64::from(*first);
+            *rest = after;
+            Ok(number)
+        }
+        [first, second, after @ ..] if *second < 0x80 => {
+            let number = u64::from(*first & 0x7f) | u64::from(*second) << 7;
+            *rest = after;
+            Ok(number)
+        }
+        _ => long_varint(rest),
     }
+}
+
+#[inline(never)]
+fn long_varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let mut number = 0_u64;
     for (index, byte) in rest.iter().take(10).enumerate() {
         number |= u64::from(byte & 0x7f) << (7 * index);

@@ -16,16 +16,16 @@ const KEPT: usize = 16 * 1024;
 
 /// How much is kept of what has not ended yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub struct Limits {
     /// Bytes of a line.
-    pub(super) line: usize,
+    pub line: usize,
     /// Bytes of the data of an event.
-    pub(super) event: usize,
+    pub event: usize,
 }
 
 /// What comes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item<'a> {
+pub enum Item<'a> {
     /// An event.
     Event(Event<'a>),
     /// The server says how long to wait before coming back.
@@ -36,16 +36,16 @@ pub(super) enum Item<'a> {
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Event<'a> {
+pub struct Event<'a> {
     /// Its type; `message` where it has none.
-    pub(super) name: &'a str,
+    pub name: &'a str,
     /// What it says.
-    pub(super) data: &'a str,
+    pub data: &'a str,
 }
 
 /// What was too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Excess {
+pub enum Excess {
     /// A line.
     Line,
     /// The data of an event, all lines together.
@@ -66,7 +66,7 @@ enum Line {
 
 /// Reads one stream.
 #[derive(Debug)]
-pub(super) struct Parser {
+pub struct Parser {
     limits: Limits,
     is_first_line: bool,
     /// A line has ended with CR; an LF that comes now belongs to it.
@@ -84,7 +84,7 @@ pub(super) struct Parser {
 
 impl Parser {
     /// For a stream from its beginning, where the last event had this id.
-    pub(super) fn new(limits: Limits, last_id: &str) -> Self {
+    pub fn new(limits: Limits, last_id: &str) -> Self {
         Self {
             limits,
             is_first_line: true,
@@ -100,12 +100,12 @@ impl Parser {
     }
 
     /// The id to resume from; empty if there is none.
-    pub(super) fn last_id(&self) -> &str {
+    pub fn last_id(&self) -> &str {
         &self.last_id
     }
 
     /// Takes the next bytes, and hands over what they complete.
-    pub(super) fn feed(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Item<'_>)) {
+    pub fn feed(&mut self, chunk: &[u8], sink: &mut dyn FnMut(Item<'_>)) {
         let mut rest = chunk;
         if self.is_after_cr && !rest.is_empty() {
             self.is_after_cr = false;

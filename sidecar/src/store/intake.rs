@@ -8,7 +8,8 @@ use super::{
     labels::{self, Labelled},
     lock,
     merge::{self, Taken},
-    shelf::{State, weight},
+    shelf::State,
+    weight,
 };
 use crate::model::{Labels, Series};
 
@@ -80,6 +81,12 @@ impl<'s> Intake<'s> {
         Ok(stream)
     }
 
+    /// A series takes another room than before.
+    fn reweigh(&mut self, before: usize, after: usize) {
+        self.grown += after.saturating_sub(before);
+        self.store.reweigh(before, after);
+    }
+
     /// Opens the family of a stream for its points, if it has one.
     pub fn open<'i>(&'i mut self, stream: &'i Stream) -> Option<Open<'i, 's>> {
         let shelf = stream.shelf.as_ref().ok()?;
@@ -132,14 +139,19 @@ impl Open<'_, '_> {
         let Some(slot) = state.get_mut(at) else {
             return Err(Refusal::Collision);
         };
-        slot.seen = intake.now;
         if point.is_absent {
+            slot.seen = intake.now;
             slot.is_shown = false;
             return Ok(Taken::Stored);
         }
+        let weight = weight::of_value(&slot.series.value);
+        has_room_for(weight::of_point(point).saturating_sub(weight), intake)?;
         let has_examples = !point.exemplars.is_empty() || has_examples(&slot.series.value);
         let before = has_examples.then(|| slot.series.value.clone());
         let taken = merge::next(&mut slot.series, stream.sort, point)?;
+        // Only now: what is refused must not keep alive what it is refused for. A clock that was wrong once, and whose time is
+        // far ahead, would have its series refused for ever.
+        slot.seen = intake.now;
         if has_examples {
             let Store {
                 read_attributes,
@@ -155,6 +167,7 @@ impl Open<'_, '_> {
             );
         }
         slot.is_shown = true;
+        intake.reweigh(weight, weight::of_value(&slot.series.value));
         Ok(taken)
     }
 
@@ -185,6 +198,8 @@ impl Open<'_, '_> {
                 }
                 // Whoever wrote it has stopped: it begins anew with another writer.
                 let value = merge::first(self.stream.sort, point)?;
+                let before = weight::of_value(&slot.series.value);
+                self.intake.reweigh(before, weight::of_value(&value));
                 slot.stream = stream;
                 slot.series.start = merge::start(self.stream.sort, point);
                 slot.series.time = point.time;
@@ -196,7 +211,7 @@ impl Open<'_, '_> {
         if point.is_absent {
             return Ok(Taken::Stored);
         }
-        match self.has_room(&labels, point.attributes) {
+        match self.has_room(&labels, point) {
             Ok(()) => {
                 let at = self.create(labels, point)?;
                 self.state.remember(stream, point.attributes, at);
@@ -207,20 +222,16 @@ impl Open<'_, '_> {
         }
     }
 
-    fn has_room(&self, labels: &Labels, attributes: &[u8]) -> Result<(), Refusal> {
+    fn has_room(&self, labels: &Labels, point: &Point<'_>) -> Result<(), Refusal> {
         let Store { rules, series, .. } = self.intake.store;
         let limits = &rules.limits;
-        let weight = weight(labels, attributes);
         if self.state.len() >= limits.series_per_metric {
             Err(Refusal::MetricLimit)
-        } else if series.load(Ordering::Relaxed) >= limits.series
-            || self.intake.store.weight() + weight > limits.bytes
-        {
+        } else if series.load(Ordering::Relaxed) >= limits.series {
             Err(Refusal::SeriesLimit)
-        } else if self.intake.grown + weight > limits.bytes_per_request {
-            Err(Refusal::RequestLimit)
         } else {
-            Ok(())
+            let weight = weight::of_series(labels, point.attributes);
+            has_room_for(weight + weight::of_point(point), self.intake)
         }
     }
 
@@ -239,7 +250,7 @@ impl Open<'_, '_> {
         if !point.exemplars.is_empty() {
             exemplars::attach(&mut value, None, point, *read_attributes, rules.names);
         }
-        let weight = weight(&labels, point.attributes);
+        let weight = weight::of_series(&labels, point.attributes) + weight::of_value(&value);
         let series = Series {
             labels,
             start: merge::start(stream.sort, point),
@@ -247,9 +258,8 @@ impl Open<'_, '_> {
             value,
         };
         let at = state.put(series, stream.id, intake.now);
-        intake.grown += weight;
         intake.store.series.fetch_add(1, Ordering::Relaxed);
-        intake.store.weight.fetch_add(weight, Ordering::Relaxed);
+        intake.reweigh(0, weight);
         Ok(at)
     }
 
@@ -270,7 +280,25 @@ impl Open<'_, '_> {
         };
         slot.seen = intake.now;
         slot.is_shown = true;
-        merge::pour(&mut slot.series, stream.sort, point)
+        let before = weight::of_value(&slot.series.value);
+        let taken = merge::pour(&mut slot.series, stream.sort, point);
+        intake.reweigh(before, weight::of_value(&slot.series.value));
+        taken
+    }
+}
+
+/// Whether a request may take so much more of the memory.
+#[inline]
+fn has_room_for(more: usize, intake: &Intake<'_>) -> Result<(), Refusal> {
+    let limits = &intake.store.rules.limits;
+    if more == 0 {
+        Ok(())
+    } else if intake.store.weight() + more > limits.bytes {
+        Err(Refusal::SeriesLimit)
+    } else if intake.grown + more > limits.bytes_per_request {
+        Err(Refusal::RequestLimit)
+    } else {
+        Ok(())
     }
 }
 

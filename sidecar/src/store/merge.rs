@@ -31,21 +31,59 @@ pub(super) fn first(sort: Sort, point: &Point<'_>) -> Result<Value, Refusal> {
 
 /// A further point of a series.
 pub(super) fn next(known: &mut Series, sort: Sort, point: &Point<'_>) -> Result<Taken, Refusal> {
-    let new = first(sort, point)?;
     if temporality(sort) == Some(Temporality::Delta) {
+        let new = first(sort, point)?;
         return add(known, new, point);
     }
+    let follows = follows(known, sort, point);
+    if follows.is_err() || !write_over(&mut known.value, sort, point) {
+        let new = first(sort, point)?;
+        follows?;
+        known.value = new;
+    }
+    known.time = point.time;
+    known.start = start(sort, point);
+    Ok(Taken::Stored)
+}
+
+fn follows(known: &Series, sort: Sort, point: &Point<'_>) -> Result<(), Refusal> {
     if point.time < known.time {
         return Err(Refusal::OutOfOrder);
     }
     let has_start = sort != Sort::Gauge && point.start != 0;
-    if has_start && point.start < known.start {
-        return Err(Refusal::Overlap);
+    match has_start && point.start < known.start {
+        true => Err(Refusal::Overlap),
+        false => Ok(()),
     }
-    known.value = new;
-    known.time = point.time;
-    known.start = start(sort, point);
-    Ok(Taken::Stored)
+}
+
+/// Writes a histogram over the one before if it is right and has the same bounds; else nothing changes. Most of what a
+/// histogram costs otherwise is to allocate it.
+fn write_over(known: &mut Value, sort: Sort, point: &Point<'_>) -> bool {
+    let (
+        Value::Histogram(known),
+        Sort::Histogram(Temporality::Cumulative),
+        Data::Histogram {
+            count,
+            sum,
+            counts,
+            bounds,
+        },
+    ) = (known, sort, point.data)
+    else {
+        return false;
+    };
+    let is_right = point.time != 0
+        && known.counts.len() == counts.len()
+        && *known.bounds == *bounds
+        && all(counts) == Some(count);
+    if is_right {
+        known.counts.copy_from_slice(counts);
+        known.count = count;
+        known.sum = sum.filter(|sum| !sum.is_nan());
+        known.exemplars.clear();
+    }
+    is_right
 }
 
 /// Adds to a series without looking at time: points of many series have it together.
@@ -218,10 +256,7 @@ fn histogram(
     };
     let is_rising = bounds.is_sorted_by(|one, other| one < other);
     let has_nan = bounds.iter().any(|bound| bound.is_nan());
-    let all = counts
-        .iter()
-        .try_fold(0_u64, |all, count| all.checked_add(*count));
-    if counts.len() != bounds.len() + 1 || !is_rising || has_nan || all != Some(count) {
+    if counts.len() != bounds.len() + 1 || !is_rising || has_nan || all(counts) != Some(count) {
         return Err(Refusal::Buckets);
     }
     let mut counts: Box<[u64]> = counts.into();
@@ -239,6 +274,11 @@ fn histogram(
         sum: sum.filter(|sum| !sum.is_nan()),
         exemplars: Vec::new(),
     })))
+}
+
+fn all(counts: &[u64]) -> Option<u64> {
+    let mut counts = counts.iter();
+    counts.try_fold(0_u64, |all, count| all.checked_add(*count))
 }
 
 /// The two last in one: both end at infinity.

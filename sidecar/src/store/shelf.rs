@@ -8,7 +8,7 @@ use std::{
 use foldhash::fast::RandomState;
 use hashbrown::{HashTable, hash_table::Entry};
 
-use super::lock;
+use super::{lock, weight};
 use crate::model::{Family, Labels, Series};
 
 /// One family with its series.
@@ -56,14 +56,6 @@ struct Key {
 
 /// Encodings that one series is found by. A writer has one; others are read anew each time.
 const MOST_KEYS: u8 = 2;
-
-/// What one series takes beside its texts: slot, keys, tables.
-const OVERHEAD: usize = 320;
-
-/// What a series takes of the memory, about.
-pub(super) fn weight(labels: &Labels, attributes: &[u8]) -> usize {
-    OVERHEAD + labels.as_str().len() + attributes.len()
-}
 
 impl Shelf {
     pub(super) fn new(family: Family) -> Self {
@@ -228,7 +220,9 @@ impl State {
             }
             if is_forgotten(slot) {
                 swept.forgotten += 1;
-                swept.weight += OVERHEAD + slot.series.labels.as_str().len();
+                let series = &slot.series;
+                swept.weight += weight::of_series(&series.labels, &[]);
+                swept.weight += weight::of_value(&series.value);
                 *place = None;
             }
         }
@@ -403,7 +397,10 @@ mod tests {
         state.remember(1, b"new", new);
         let swept = state.sweep(|slot| slot.seen < 5, |slot| slot.seen < 5);
         assert_eq!((swept.hidden, swept.forgotten), (1, 1));
-        assert_eq!(swept.weight, weight(&Labels::of([("a", "old")]), b"old"));
+        assert_eq!(
+            swept.weight,
+            weight::of_series(&Labels::of([("a", "old")]), b"old")
+        );
         assert_eq!(
             (state.find(1, b"old"), state.find(1, b"new")),
             (None, Some(new))

@@ -354,3 +354,97 @@ fn a_target_is_described_once_and_two_are_told_apart() {
         ]
     );
 }
+
+/// Sends one histogram `h` with so many buckets, all empty but the last.
+fn send_histogram(store: &Store, buckets: usize, time: u64) -> Tally {
+    send_histogram_at(store, buckets, time, time)
+}
+
+fn send_histogram_at(store: &Store, buckets: usize, time: u64, now: u64) -> Tally {
+    let mut counts = vec![0; buckets];
+    counts[buckets - 1] = time;
+    let bounds: Vec<f64> = (1..buckets).map(|bound| bound as f64).collect();
+    let mut intake = store.intake(now);
+    let origin = intake.origin(b"", || Ok(vec![])).unwrap();
+    let scope = intake.scope(b"", || Ok(vec![])).unwrap();
+    let metric = Metric {
+        name: "h",
+        description: "",
+        unit: "",
+        sort: Sort::Histogram(Temporality::Cumulative),
+        hint: Hint::None,
+    };
+    let stream = intake.stream(&origin, &scope, &metric).unwrap();
+    let mut open = intake.open(&stream).unwrap();
+    open.take(&Point {
+        attributes: b"",
+        start: 0,
+        time,
+        is_absent: false,
+        data: Data::Histogram {
+            count: time,
+            sum: Some(1.5),
+            counts: &counts,
+            bounds: &bounds,
+        },
+        exemplars: &[],
+    });
+    drop(open);
+    intake.tally
+}
+
+#[test]
+fn a_histogram_is_written_over_the_one_before() {
+    let store = store(Limits::default());
+    for time in [1, 2, 3] {
+        assert_eq!(refusals(&send_histogram(&store, 3, time)), []);
+    }
+    // Older than what is known, or with other counts than it says: nothing of it is kept.
+    assert_eq!(
+        refusals(&send_histogram(&store, 3, 2)),
+        [(Refusal::OutOfOrder, 1)]
+    );
+    store.shelves()[0].read(&mut None, 1, &mut |series| {
+        let Value::Histogram(histogram) = &series.value else {
+            unreachable!("{series:?}");
+        };
+        assert_eq!(histogram.counts[..], [0, 0, 3]);
+        assert_eq!((histogram.count, series.time), (3, 3));
+    });
+}
+
+#[test]
+fn buckets_count_towards_the_memory_also_where_they_come_later() {
+    let store = store(Limits {
+        bytes: 4_096,
+        ..Limits::default()
+    });
+    assert_eq!(refusals(&send_histogram(&store, 2, 1)), []);
+    let small = store.weight();
+    assert_eq!(refusals(&send_histogram(&store, 100, 2)), []);
+    assert_eq!(store.weight(), small + 2 * 98 * 8);
+    assert_eq!(
+        refusals(&send_histogram(&store, 1_000, 3)),
+        [(Refusal::SeriesLimit, 1)]
+    );
+    assert_eq!(refusals(&send_histogram(&store, 2, 4)), []);
+    assert_eq!(store.weight(), small);
+    store.sweep(9, 9);
+    assert_eq!(store.weight(), 0);
+}
+
+#[test]
+fn a_sender_whose_clock_went_back_is_heard_again_once_what_it_said_is_forgotten() {
+    let store = store(Limits::default());
+    const AHEAD: u64 = 1 << 62;
+    assert_eq!(refusals(&send_histogram_at(&store, 2, AHEAD, 1)), []);
+    for now in 2..9 {
+        let tally = send_histogram_at(&store, 2, 50, now);
+        assert_eq!(refusals(&tally), [(Refusal::OutOfOrder, 1)]);
+    }
+    assert_eq!(store.sweep(5, 5).forgotten, 1);
+    assert_eq!(refusals(&send_histogram_at(&store, 2, 50, 9)), []);
+    // Our own clock never goes back; if it did, nothing would expire too soon.
+    assert_eq!(refusals(&send_histogram_at(&store, 2, 51, 3)), []);
+    assert_eq!(store.sweep(0, 0), Expired::default());
+}

@@ -1,8 +1,10 @@
 //! Bodies: reading one up to a limit, and short texts as answers.
 
-use bytes::Bytes;
+use std::pin::pin;
+
+use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Body;
 
 use super::BoxError;
@@ -44,34 +46,47 @@ impl BodyError {
     }
 }
 
+/// Room that is made for a body before it has come, whatever it says of its length.
+const AHEAD: usize = 1024 * 1024;
+
 /// The whole body, if it has at most `limit` bytes. One that says beforehand that it has more is not read at all.
+///
+/// One that comes at once is not copied. Others are, piece by piece as they come: so the next piece is read to where this one
+/// was, which the processor still has at hand.
 pub async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let declared = usize::try_from(body.size_hint().lower());
-    if declared.is_ok_and(|declared| declared <= limit) {
-        collect(Limited::new(body, limit), limit).await
-    } else {
-        Err(BodyError::TooLarge { limit })
+    let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if declared > limit {
+        return Err(BodyError::TooLarge { limit });
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where a body is collected, and it is limited"
-)]
-async fn collect<B>(body: Limited<B>, limit: usize) -> Result<Bytes, BodyError>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    match body.collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge { limit }),
-        Err(error) => Err(BodyError::Broken(error)),
+    let mut body = pin!(body);
+    let (mut first, mut whole) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| BodyError::Broken(error.into()))?;
+        let Ok(piece) = frame.into_data() else {
+            continue; // trailers, of which no service of ours knows any
+        };
+        if piece.len() > limit - first.len() - whole.len() {
+            return Err(BodyError::TooLarge { limit });
+        }
+        if first.is_empty() && whole.is_empty() {
+            first = piece;
+            continue;
+        }
+        if whole.is_empty() {
+            whole.reserve(declared.min(AHEAD).max(first.len() + piece.len()));
+            whole.extend_from_slice(&first);
+            first = Bytes::new();
+        }
+        whole.extend_from_slice(&piece);
     }
+    Ok(match whole.is_empty() {
+        true => first,
+        false => whole.freeze(),
+    })
 }
 
 #[cfg(test)]

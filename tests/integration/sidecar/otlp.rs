@@ -15,15 +15,15 @@ use crate::kit::{
 };
 
 /// A sidecar, its page, and where OTLP comes in.
-struct Sidecar {
-    _process: Process,
-    admin: SocketAddr,
-    grpc: SocketAddr,
-    http: SocketAddr,
+pub(super) struct Sidecar {
+    pub(super) process: Process,
+    pub(super) admin: SocketAddr,
+    pub(super) grpc: SocketAddr,
+    pub(super) http: SocketAddr,
 }
 
 impl Sidecar {
-    async fn start(settings: &[(&str, &str)]) -> Self {
+    pub(super) async fn start(settings: &[(&str, &str)]) -> Self {
         let mut environment = vec![
             (common::ADMIN_LISTEN, "127.0.0.1:0"),
             (variable::QUEUE_STREAMS, "[]"),
@@ -35,11 +35,11 @@ impl Sidecar {
             grpc: process.address("otlp-grpc").await,
             http: process.address("otlp-http").await,
             admin: process.address("admin").await,
-            _process: process,
+            process,
         }
     }
 
-    async fn page(&self) -> Result<Page> {
+    pub(super) async fn page(&self) -> Result<Page> {
         Page::scrape(&self.admin.to_string()).await
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::otlp::write::Writer;
 use crate::store::{Limits, Rules};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use prometheus_client::registry::Registry;
 
 const MOST: usize = 4_096;
@@ -16,6 +16,8 @@ fn receiver() -> (Receiver, Arc<Store>) {
         store: Arc::clone(&store),
         most: MOST,
         in_flight: 2 * MOST,
+        memory: Watch::of(None),
+        forward: None,
         metrics: Metrics::register(&mut Registry::default()),
         since: Instant::now(),
     };

@@ -1,0 +1,122 @@
+//! What holds for every input, however odd. Each target takes bytes and panics if a promise is broken.
+//!
+//! The fuzzer looks for such bytes; a plain test goes through the corpus.
+
+use agents_sidecar::{
+    expose::{Encoding, Style},
+    names::LabelOptions,
+    otlp::{
+        self,
+        inflate::{Packing, unpack},
+        to_protobuf, walk,
+    },
+    sse::parse::{Item, Limits, Parser},
+    store::{self, Rules, Store, Targets},
+};
+use bytes::Bytes;
+
+/// Small, so that an input of a few bytes meets them.
+const LIMITS: store::Limits = store::Limits {
+    series_per_metric: 4,
+    series: 8,
+    bytes: 64 * 1024,
+    bytes_per_request: 16 * 1024,
+    sources: 4,
+    labels: 4,
+    name_bytes: 64,
+    value_bytes: 64,
+};
+
+/// A request is read or not, the same each time; its series stay within the limits, and each is on the page once.
+pub fn protobuf(input: &[u8]) {
+    let rules = Rules {
+        names: LabelOptions::default(),
+        has_scope_labels: true,
+        targets: Targets::Auto,
+        limits: LIMITS,
+    };
+    let store = Store::new(rules, otlp::pairs);
+    let take = |now| {
+        let mut intake = store.intake(now);
+        walk::metrics(input, &mut intake)
+    };
+    let first = take(1);
+    assert_eq!(take(2), first);
+    assert!(store.series() <= LIMITS.series, "{} series", store.series());
+    assert!(store.weight() <= LIMITS.bytes, "{} bytes", store.weight());
+    for shelf in store.shelves() {
+        let (mut after, mut last) = (None, None::<String>);
+        while shelf.read(&mut after, 2, &mut |series| {
+            let labels = series.labels.as_str().to_owned();
+            assert!(last.as_ref().is_none_or(|last| *last < labels), "{labels}");
+            last = Some(labels);
+        }) {}
+    }
+    store.sweep(3, 3);
+    assert_eq!((store.series(), store.weight()), (0, 0));
+}
+
+/// What is read as JSON is protobuf that can be read.
+pub fn json(input: &[u8]) {
+    let Ok(request) = to_protobuf(input) else {
+        return;
+    };
+    let store = Store::new(Rules::default(), otlp::pairs);
+    assert_eq!(walk::metrics(&request, &mut store.intake(1)), Ok(()));
+    protobuf(&request);
+}
+
+/// The first byte is the size of the chunks. They change nothing, and nothing is longer than it may be.
+pub fn events(input: &[u8]) {
+    let Some((&size, stream)) = input.split_first() else {
+        return;
+    };
+    let limits = Limits {
+        line: 64,
+        event: 128,
+    };
+    let read = |size: usize| {
+        let mut parser = Parser::new(limits, "");
+        let mut items = Vec::new();
+        for chunk in stream.chunks(size) {
+            parser.feed(chunk, &mut |item| {
+                if let Item::Event(event) = item {
+                    // What is not UTF-8 becomes three bytes for each.
+                    assert!(event.data.len() <= 3 * limits.event, "{event:?}");
+                }
+                items.push(format!("{item:?}"));
+            });
+        }
+        (items, parser.last_id().to_owned())
+    };
+    let whole = read(stream.len().max(1));
+    assert_eq!(read(usize::from(size).max(1)), whole);
+    assert_eq!(read(1), whole);
+}
+
+/// Every header is answered, the same each time, with a type that the same scraper would choose again.
+pub fn accept(input: &[u8]) {
+    let header = String::from_utf8_lossy(input);
+    let style = Style::accepted(&header);
+    assert_eq!(Style::accepted(&header), style);
+    let named = style.content_type();
+    assert!(named.to_str().is_ok_and(|named| named.contains('/')));
+    assert_eq!(Encoding::accepted(&header), Encoding::accepted(&header));
+}
+
+/// The first byte chooses how the rest is packed. However much it stands for, no more than allowed comes out.
+pub fn inflate(input: &[u8]) {
+    const MOST: usize = 64 * 1024;
+    let Some((&packing, packed)) = input.split_first() else {
+        return;
+    };
+    let packing = match packing % 4 {
+        0 => Packing::None,
+        1 => Packing::Gzip,
+        2 => Packing::Deflate,
+        _ => Packing::Zstd,
+    };
+    if let Ok(unpacked) = unpack(Bytes::copy_from_slice(packed), packing, MOST) {
+        assert!(unpacked.len() <= MOST, "{} bytes", unpacked.len());
+    }
+}

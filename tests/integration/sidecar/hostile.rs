@@ -1,0 +1,90 @@
+//! Senders that mean harm: whatever they do, the next good request works, the page is whole and memory is bounded.
+
+use agents_sidecar::args::variable;
+use anyhow::{Context, Result, ensure};
+use std::time::{Duration, Instant};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+use super::{
+    memory::{push, request},
+    otlp::Sidecar,
+};
+
+/// What may be resident beside the series that are allowed, in MiB; a build for tests takes more than one for use.
+const MOST_MIB: f64 = 128.0;
+
+/// A good request works, its value is on the page, and memory is bounded.
+async fn check(sidecar: &Sidecar, name: &str) -> Result<()> {
+    let answer = push(sidecar.http, &request(name, 0..1, 1)).await?;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let page = sidecar.page().await?;
+    assert_eq!(page.value(name, &[("x", "0")]), Some(1.0));
+    let resident = page.value("agents_sidecar_memory_resident_bytes", &[]);
+    let resident = resident.context("a number")? / f64::from(1 << 20);
+    ensure!(resident < MOST_MIB, "{resident} MiB");
+    Ok(())
+}
+
+#[tokio::test]
+async fn clients_that_never_finish_hold_up_nobody() -> Result<()> {
+    let sidecar = Sidecar::start(&[]).await;
+    let mut slow = Vec::new();
+    for number in 0..100 {
+        let mut stream = TcpStream::connect(sidecar.http).await?;
+        let part: &[u8] = match number % 3 {
+            0 => b"POST /v1/metr",
+            1 => b"POST /v1/metrics HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n",
+            _ => b"POST /v1/metrics HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: 1024\r\n\r\n{",
+        };
+        stream.write_all(part).await?;
+        slow.push(stream);
+    }
+    check(&sidecar, "good").await
+}
+
+#[tokio::test]
+async fn a_thousand_connections_leave_room_for_one_more() -> Result<()> {
+    let sidecar = Sidecar::start(&[]).await;
+    let mut crowd = Vec::new();
+    for _ in 0..1_000 {
+        crowd.push(TcpStream::connect(sidecar.http).await?);
+    }
+    check(&sidecar, "good").await?;
+    drop(crowd);
+    check(&sidecar, "later").await
+}
+
+#[tokio::test]
+async fn a_source_that_invents_series_for_ever_gets_no_more_than_its_share() -> Result<()> {
+    const SHARE: usize = 2_000;
+    let share = SHARE.to_string();
+    let sidecar = Sidecar::start(&[
+        (variable::METRIC_SERIES, &share),
+        (variable::SERIES, "3000"),
+    ])
+    .await;
+    // Up to ten million series, as far as the time goes.
+    let end = Instant::now() + Duration::from_secs(8);
+    let mut sent = 0;
+    while sent < 10_000_000 && Instant::now() < end {
+        let body = request("invented", sent..sent + 10_000, 8);
+        let mut stream = TcpStream::connect(sidecar.http).await?;
+        let head = format!(
+            "POST /v1/metrics HTTP/1.1\r\nHost: t\r\nContent-Type: application/x-protobuf\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(&body).await?;
+        let mut answer = Vec::new();
+        tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut answer).await?;
+        ensure!(answer.starts_with(b"HTTP/1.1 200 OK"));
+        sent += 10_000;
+    }
+    ensure!(sent > SHARE, "only {sent} were sent");
+    let page = sidecar.page().await?;
+    assert_eq!(page.series("invented").len(), SHARE);
+    let labels = [("reason", "metric_limit")];
+    let refused = page.value("agents_sidecar_otlp_refused_points_total", &labels);
+    assert_eq!(refused, Some((sent - SHARE) as f64));
+    check(&sidecar, "good").await
+}
