@@ -3,6 +3,7 @@
 
 mod calls;
 mod fitness;
+pub mod following;
 mod namespaces;
 pub mod policy;
 mod run_defaults;

@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Scope;
+use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
 
 /// Time for the whole look. A connection that is half open would hold up the start for minutes.
@@ -35,6 +36,35 @@ pub struct Need {
     pub verbs: &'static [&'static str],
     /// Where.
     pub scope: Scope,
+}
+
+impl Need {
+    /// Of objects of a kind of ours, or of a part of each such as `/status`.
+    pub fn of(kind: Kind, part: &str, verbs: &'static [&'static str], scope: Scope) -> Self {
+        Self {
+            group: kind.group(),
+            version: VERSION,
+            resource: format!("{}{part}", kind.plural()),
+            verbs,
+            scope,
+        }
+    }
+
+    /// Of a resource that Kubernetes itself has.
+    pub fn other(
+        group: &'static str,
+        resource: &str,
+        verbs: &'static [&'static str],
+        scope: &Scope,
+    ) -> Self {
+        Self {
+            group,
+            version: "v1",
+            resource: resource.to_owned(),
+            verbs,
+            scope: scope.clone(),
+        }
+    }
 }
 
 /// Everything that keeps a program from working, at once.

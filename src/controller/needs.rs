@@ -3,7 +3,6 @@
 //! Events are not here: without them the work goes on, and every one that could not be written is counted.
 
 use super::groups::{Group, Groups};
-use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
 use crate::cluster::{Need, Scope};
 
@@ -15,14 +14,14 @@ pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
     let mut needs = Vec::new();
     for kind in Kind::ALL {
         for scope in groups.followed(kind) {
-            needs.push(of(kind, "", READ, scope));
+            needs.push(Need::of(kind, "", READ, scope));
         }
         for (group, verbs) in changes(kind) {
             let scopes = groups.scopes(*group).into_iter();
-            needs.extend(scopes.map(|scope| of(kind, "", verbs, scope)));
+            needs.extend(scopes.map(|scope| Need::of(kind, "", verbs, scope)));
         }
         let scopes = groups.worked_on(kind).into_iter();
-        needs.extend(scopes.map(|scope| of(kind, "/status", WRITE, scope)));
+        needs.extend(scopes.map(|scope| Need::of(kind, "/status", WRITE, scope)));
     }
     for scope in groups.scopes(Group::Agents) {
         needs.extend(for_runs(&scope));
@@ -33,7 +32,7 @@ pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
     if let Some(namespace) = lease {
         let verbs = &["get", "list", "watch", "create", "update"];
         let scope = Scope::Namespace(namespace.to_owned());
-        needs.push(other("coordination.k8s.io", "leases", verbs, &scope));
+        needs.push(Need::other("coordination.k8s.io", "leases", verbs, &scope));
     }
     needs
 }
@@ -79,11 +78,11 @@ fn for_runs(scope: &Scope) -> [Need; 5] {
     let jobs = &["get", "list", "watch", "create", "patch", "delete"];
     let pods = &["get", "list", "watch", "patch", "delete"];
     [
-        other("batch", "jobs", jobs, scope),
-        other("", "pods", pods, scope),
-        other("", "configmaps", &["get", "create"], scope),
-        other("", "secrets", &["get"], scope),
-        other("", "persistentvolumeclaims", &["get"], scope),
+        Need::other("batch", "jobs", jobs, scope),
+        Need::other("", "pods", pods, scope),
+        Need::other("", "configmaps", &["get", "create"], scope),
+        Need::other("", "secrets", &["get"], scope),
+        Need::other("", "persistentvolumeclaims", &["get"], scope),
     ]
 }
 
@@ -91,31 +90,6 @@ fn for_runs(scope: &Scope) -> [Need; 5] {
 fn for_tools(scope: &Scope) -> [Need; 5] {
     let claims = &["get", "list", "watch", "create", "patch", "delete"];
     let [jobs, pods, config_maps, secrets, _] = for_runs(scope);
-    let claims = other("", "persistentvolumeclaims", claims, scope);
+    let claims = Need::other("", "persistentvolumeclaims", claims, scope);
     [jobs, pods, config_maps, secrets, claims]
-}
-
-fn of(kind: Kind, part: &str, verbs: &'static [&'static str], scope: Scope) -> Need {
-    Need {
-        group: kind.group(),
-        version: VERSION,
-        resource: format!("{}{part}", kind.plural()),
-        verbs,
-        scope,
-    }
-}
-
-fn other(
-    group: &'static str,
-    resource: &str,
-    verbs: &'static [&'static str],
-    scope: &Scope,
-) -> Need {
-    Need {
-        group,
-        version: "v1",
-        resource: resource.to_owned(),
-        verbs,
-        scope: scope.clone(),
-    }
 }

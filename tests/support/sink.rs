@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -67,7 +67,10 @@ impl Sink {
         let service = tower::service_fn(move |request: Request<Incoming>| {
             let (sender, refusals) = (sender.clone(), Arc::clone(&refusals));
             async move {
-                let refusal = refusals.lock().expect("a lock").pop_front();
+                let refusal = refusals
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .pop_front();
                 Ok::<_, Infallible>(take(request, refusal, &sender).await)
             }
         });

@@ -2,7 +2,6 @@
 //!
 //! Events are not here, nor is reading namespaces: without them the work goes on.
 
-use agents::api::contract::VERSION;
 use agents::api::kind::Kind;
 use agents::cluster::{Need, Scope};
 
@@ -10,37 +9,12 @@ use agents::cluster::{Need, Scope};
 pub(super) fn all(scopes: &[Scope]) -> Vec<Need> {
     let each = scopes.iter().flat_map(|scope| {
         [
-            other("batch", "jobs", &["get", "list", "watch"], scope),
-            other("", "pods", &["list", "watch"], scope),
-            of(Kind::AgentRun, scope),
-            of(Kind::ToolRun, scope),
+            Need::other("batch", "jobs", &["get", "list", "watch"], scope),
+            Need::other("", "pods", &["list", "watch"], scope),
+            // A run is read only when something seems wrong with its Job.
+            Need::of(Kind::AgentRun, "", &["get"], scope.clone()),
+            Need::of(Kind::ToolRun, "", &["get"], scope.clone()),
         ]
     });
     each.collect()
-}
-
-/// A run is read only when something seems wrong with its Job.
-fn of(kind: Kind, scope: &Scope) -> Need {
-    Need {
-        group: kind.group(),
-        version: VERSION,
-        resource: kind.plural().to_owned(),
-        verbs: &["get"],
-        scope: scope.clone(),
-    }
-}
-
-fn other(
-    group: &'static str,
-    resource: &str,
-    verbs: &'static [&'static str],
-    scope: &Scope,
-) -> Need {
-    Need {
-        group,
-        version: "v1",
-        resource: resource.to_owned(),
-        verbs,
-        scope: scope.clone(),
-    }
 }

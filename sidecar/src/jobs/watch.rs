@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents::api::contract::label;
+use agents::cluster::following::{FIRST_WAIT, longer, next};
 use agents::cluster::{Need, Obstacle, examine};
 use futures::future::join_all;
-use futures::{Stream, StreamExt, pin_mut};
+use futures::{Stream, pin_mut};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, Resource as _};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::board::{Board, Place};
 use super::judge::Hazard;
@@ -25,11 +26,6 @@ use super::view::View;
 
 /// Objects in one page of a list, which is in memory whole.
 const PAGE: u32 = 100;
-/// Time for one page. A watch may be silent for minutes, a list may not.
-const LIST: Duration = Duration::from_secs(30);
-/// Wait before the first and, after doubling, before each further try.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Time between two looks at times to live that are over.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -221,27 +217,6 @@ fn config() -> watcher::Config {
     watcher::Config::default()
         .page_size(PAGE)
         .labels(label::RUN_UID)
-}
-
-/// The next event, or why there is none.
-async fn next<K>(
-    mut events: impl Stream<Item = watcher::Result<Event<K>>> + Unpin,
-    has_list: bool,
-) -> Result<Event<K>, String> {
-    let next = match has_list {
-        true => events.next().await,
-        false => timeout(LIST, events.next())
-            .await
-            .map_err(|_| format!("no list within {LIST:?}"))?,
-    };
-    match next {
-        Some(event) => event.map_err(|error| error.to_string()),
-        None => Err("the watch ended".to_owned()),
-    }
-}
-
-fn longer(wait: Duration) -> Duration {
-    (2 * wait).min(LONGEST_WAIT)
 }
 
 /// So that many sidecars do not come at the same time.

@@ -5,6 +5,7 @@ use agents_bench::{
     points::{Sort, json, request},
     program::{Program, free_address},
     table::Table,
+    watched,
 };
 use agents_sidecar::args::variable;
 use anyhow::{Context, Result, bail};
@@ -76,6 +77,7 @@ impl Way {
 fn main() -> Result<()> {
     println!("{}", rates()?.text());
     println!("{}", sizes()?.text());
+    println!("{}", watched::table()?.text());
     Ok(())
 }
 

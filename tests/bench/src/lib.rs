@@ -14,3 +14,4 @@ pub mod program;
 pub mod review;
 pub mod servers;
 pub mod table;
+pub mod watched;

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agents::api::kind::Kind;
+use agents::cluster::following::{FIRST_WAIT, longer, next};
 use agents::cluster::{Obstacle, Scope, Unfit};
 use agents::kit::readiness::Gate;
 use agents::kit::shutdown::Shutdown;
-use futures::{Stream, StreamExt, future::join_all, pin_mut};
+use futures::{future::join_all, pin_mut};
 use kube::core::{ApiResource, DynamicObject, DynamicResourceScope, PartialObjectMeta};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::health::Health;
 use super::index::{Index, Need};
@@ -27,13 +28,6 @@ use super::start::{api, examine};
 
 /// Objects in one page of a list. An ImplementationSpec may hold a quarter of a megabyte, and a page is in memory whole.
 const PAGE: u32 = 50;
-
-/// Wait before the first and, after doubling, before each further try.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
-/// Time for one page of a list. A watch may be silent for minutes, a list may not.
-const LIST: Duration = Duration::from_secs(30);
 
 /// Time between two looks at how old the copy is.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -219,27 +213,6 @@ impl Watch<'_> {
     }
 }
 
-/// The next event, or why there is none.
-async fn next<K>(
-    mut events: impl Stream<Item = watcher::Result<Event<K>>> + Unpin,
-    has_list: bool,
-) -> Result<Event<K>, String> {
-    let next = match has_list {
-        true => events.next().await,
-        false => timeout(LIST, events.next())
-            .await
-            .map_err(|_| format!("no list within {LIST:?}"))?,
-    };
-    match next {
-        Some(event) => event.map_err(|error| error.to_string()),
-        None => Err("the watch ended".to_owned()),
-    }
-}
-
 fn home<K: kube::Resource>(object: &K) -> String {
     object.namespace().unwrap_or_default()
-}
-
-fn longer(wait: Duration) -> Duration {
-    (2 * wait).min(LONGEST_WAIT)
 }
