@@ -47,7 +47,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let store = otlp::start(&mut program, &otlp).await?;
-    pages::show(&mut program, store, otlp.rules.names.strategy);
+    pages::show(&mut program, store, &otlp);
     sse::start(&mut program, &streams)?;
     jobs::attach(&mut program, jobs, events, &instance).await;
     program.run().await
