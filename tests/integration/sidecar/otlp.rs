@@ -15,15 +15,15 @@ use crate::kit::{
 };
 
 /// A sidecar, its page, and where OTLP comes in.
-struct Sidecar {
+pub(super) struct Sidecar {
     _process: Process,
-    admin: SocketAddr,
-    grpc: SocketAddr,
-    http: SocketAddr,
+    pub(super) admin: SocketAddr,
+    pub(super) grpc: SocketAddr,
+    pub(super) http: SocketAddr,
 }
 
 impl Sidecar {
-    async fn start(settings: &[(&str, &str)]) -> Self {
+    pub(super) async fn start(settings: &[(&str, &str)]) -> Self {
         let mut environment = vec![
             (common::ADMIN_LISTEN, "127.0.0.1:0"),
             (variable::QUEUE_STREAMS, "[]"),
@@ -39,7 +39,7 @@ impl Sidecar {
         }
     }
 
-    async fn page(&self) -> Result<Page> {
+    pub(super) async fn page(&self) -> Result<Page> {
         Page::scrape(&self.admin.to_string()).await
     }
 }
@@ -107,7 +107,7 @@ async fn what_the_sdk_pushes_over_grpc_is_on_the_page() -> Result<()> {
 }
 
 /// As a home-made exporter sends it: a temporality by name, numbers as text, a histogram without bounds.
-const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"jangar"}}]},
+pub(super) const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"jangar"}}]},
 "scopeMetrics":[{"scope":{"name":"jangar"},"metrics":[
 {"name":"runs_total","sum":{"aggregationTemporality":"AGGREGATION_TEMPORALITY_CUMULATIVE","isMonotonic":true,
  "dataPoints":[{"attributes":[{"key":"phase","value":{"stringValue":"Succeeded"}}],"startTimeUnixNano":"1","timeUnixNano":"2","asDouble":4}]}},
