@@ -87,11 +87,7 @@ fn the_page_of_conformance_says_what_tests_count() {
         ("differences", differences()),
     ];
     bind_parts("docs/conformance.md", &parts);
-}
-
-/// Modules of Prometheus are numbered otherwise: 0.315 is version 3.15.
-#[test]
-fn the_version_of_prometheus_is_the_one_that_is_built() {
+    // Modules of Prometheus are numbered otherwise: 0.315 is version 3.15.
     let read = |file: &str| fs::read_to_string(repository().join(file)).expect(file);
     let pins = read("tests/tools/prometheus/go.mod");
     let (_, version) = pins

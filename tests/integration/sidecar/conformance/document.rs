@@ -53,6 +53,15 @@ pub(crate) fn shown() -> Vec<Suite> {
         ),
         suite(
             format!(
+                "Samples of a large page that Prometheus stores in {} formats",
+                formats::FORMATS.len()
+            ),
+            parsers::SAMPLES * formats::FORMATS.len(),
+            "conformance/parsers.rs",
+            "a_large_page_is_stored_whole_in_every_format",
+        ),
+        suite(
+            format!(
                 "Pages of over {} series that the strict parser for Python reads whole",
                 parsers::SERIES
             ),

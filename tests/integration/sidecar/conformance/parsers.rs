@@ -1,18 +1,27 @@
-//! Pages read by other parsers than Prometheus' own: `promtool`, and the strict one of the library for Python.
+//! Large and odd pages, read by the parsers of Prometheus, of `promtool`, and by the strict one of the library for Python.
 
-use std::fs::{self, File};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+};
 
 use agents::api::contract::path;
 use agents_sidecar::args::variable;
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
 use serde_json::{Value, json};
-use support::{http, lab::tools::build::python::Python, prometheus};
+use support::{
+    http,
+    lab::tools::build::python::Python,
+    prometheus::{self, Job, Prometheus, Settings},
+    wait,
+};
 use tokio::time::timeout;
 
 use super::{
     super::otlp::Sidecar,
     data::{Times, request},
+    formats::FORMATS,
     push,
 };
 
@@ -135,6 +144,59 @@ async fn a_large_page_is_read_by_the_strict_parser_for_python() -> Result<()> {
             assert_eq!(families, typed.count(), "{strategy} as {accept}");
             assert!(samples > SERIES * 2, "{samples} samples");
         }
+    }
+    Ok(())
+}
+
+/// Samples that Prometheus has to store of the large page: a histogram has three bounds, one without end, a sum and a count.
+pub(super) const SAMPLES: usize = SERIES / 3 * (1 + 1 + 6);
+
+#[tokio::test]
+async fn a_large_page_is_stored_whole_in_every_format() -> Result<()> {
+    // Without these lines Prometheus looks through the rest of a page of OpenMetrics 1.0 for them, again for each series.
+    let sidecar = Sidecar::start(&[(variable::CREATED_LINES, "true")]).await;
+    let times = Times::of_now()?;
+    let mut random = Rng::with_seed(6);
+    for part in 0..REQUESTS {
+        push(&sidecar, &large(times, part, &mut random)).await?;
+    }
+    let job = |protocol: &'static str| Job {
+        name: protocol.to_owned(),
+        target: sidecar.admin,
+        protocol,
+        escaping: "allow-utf-8",
+    };
+    let settings = Settings {
+        jobs: FORMATS.map(|(_, protocol, _)| job(protocol)).into(),
+        strategy: super::STRATEGIES[0],
+    };
+    let prometheus = Prometheus::start(&settings).await?;
+    prometheus.until_scraped(FORMATS.len()).await?;
+    let of_large = r#"{__name__=~"large_.*|gro.*"}"#;
+    let expected = SAMPLES.to_string();
+    wait::retry(
+        "a large page that is stored whole",
+        prometheus::DEADLINE,
+        || async {
+            let counts = prometheus
+                .query(&format!("count by (job) ({of_large})"))
+                .await?;
+            ensure!(counts.len() == FORMATS.len(), "{counts:#?}");
+            ensure!(
+                counts.values().all(|count| *count == expected),
+                "{counts:#?}"
+            );
+            Ok(())
+        },
+    )
+    .await?;
+    // Which is the largest and which the smallest does not depend on the order in which they are looked at.
+    for what in ["max", "min"] {
+        let values = prometheus
+            .query(&format!("{what} by (job) ({of_large})"))
+            .await?;
+        let values: BTreeSet<_> = values.into_values().collect();
+        assert_eq!(values.len(), 1, "{what}: {values:?}");
     }
     Ok(())
 }
