@@ -45,7 +45,7 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@echo '==> Building the lab program'
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
-	@echo '==> Building Kubernetes and cargo-deny in the background, while the sources are linted and compiled'
+	@echo '==> Building Kubernetes, Prometheus and cargo-deny in the background, while the sources are linted and compiled'
 	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) deny >'$(TARGET)/deny.log' 2>&1 & deny=$$!; \
 		trap 'kill -- -$$tools -$$deny $$tools $$deny 2>/dev/null || true' EXIT; \
 		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && \

@@ -27,6 +27,8 @@ pub mod variable {
     pub const UNDERSCORE_SANITIZATION: &str = "AGENTS_SIDECAR_LABEL_NAME_UNDERSCORE_SANITIZATION";
     /// Whether series carry their scope.
     pub const SCOPE_LABELS: &str = "AGENTS_SIDECAR_SCOPE_LABELS";
+    /// Whether OpenMetrics 1.0 has lines for starts.
+    pub const CREATED_LINES: &str = "AGENTS_SIDECAR_CREATED_LINES";
     /// Whether series carry their target.
     pub const TARGETS: &str = "AGENTS_SIDECAR_TARGETS";
     /// Series of one metric.

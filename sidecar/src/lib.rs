@@ -53,7 +53,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let memory = memory::Watch::start(memory, program.metrics());
     let forward = forward::Forward::start(&mut program, forward)?;
     let store = otlp::start(&mut program, &otlp, memory, forward).await?;
-    pages::show(&mut program, store, otlp.rules.names.strategy);
+    pages::show(&mut program, store, &otlp);
     sse::start(&mut program, &streams)?;
     jobs::attach(&mut program, jobs, events, &instance).await;
     program.run().await

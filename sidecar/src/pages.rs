@@ -23,7 +23,7 @@ use crate::{
         Exposer, Metrics, Settings,
         names_page::{self, NameRow, Refusal},
     },
-    names::Strategy,
+    otlp,
     store::{Named, Sort, Store},
 };
 
@@ -34,14 +34,15 @@ const NAMES: &str = "/debug/names";
 const MOST_CONFLICTS: usize = 20;
 
 /// Shows them from now on.
-pub(super) fn show(program: &mut Program, store: Arc<Store>, strategy: Strategy) {
+pub(super) fn show(program: &mut Program, store: Arc<Store>, otlp: &otlp::Settings) {
     let metrics = Metrics::register(program.metrics());
     let farewell = program.tasks.farewell();
+    let settings = Settings {
+        strategy: otlp.rules.names.strategy,
+        created: otlp.created,
+        ..Settings::default()
+    };
     program.show(Box::new(move |registry| {
-        let settings = Settings {
-            strategy,
-            ..Settings::default()
-        };
         let families = Arc::clone(&store);
         Arc::new(Own {
             exposer: Exposer::new(families, registry, metrics, settings),

@@ -1,6 +1,7 @@
 //! Documents that are made from the sources: `make generate` writes them, and here they are compared.
 
 mod compatibility;
+mod conformance;
 mod contract;
 mod lab;
 mod metrics;

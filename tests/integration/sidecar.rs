@@ -1,5 +1,6 @@
 //! The sidecar as a process, beside controllers and the real API server.
 
+pub(crate) mod conformance;
 mod corpus;
 mod forward;
 mod hostile;

@@ -59,9 +59,9 @@ pub(crate) enum Command {
         #[arg(short, long)]
         follow: bool,
     },
-    /// Build programs into the cache; without TOOL, what the highest tier that this machine can run needs
+    /// Build programs into the cache; without TOOL, what tests need: the highest tier that this machine can run, and telemetry
     Build {
-        /// Names of tools, or the groups `control-plane` and `node`
+        /// Names of tools, or the groups `control-plane`, `node` and `telemetry`
         tools: Vec<String>,
     },
     /// Run kubectl against a lab

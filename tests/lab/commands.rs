@@ -19,7 +19,10 @@ use support::lab::{
     process::{stage, supervisor},
     report::Report,
     state::{Home, LabName, Phase, Record},
-    tools::{self, build},
+    tools::{
+        self,
+        build::{self, python::Python},
+    },
     up,
 };
 use support::left_out;
@@ -119,10 +122,17 @@ async fn build_tools(wanted: &[String]) -> Result<()> {
         return Ok(());
     }
     let names = if wanted.is_empty() {
-        tools::of_tier(node::usable_tier(report).await?)
+        let cluster = tools::of_tier(node::usable_tier(report).await?);
+        [&cluster, tools::TELEMETRY].concat()
     } else {
         tools::expand(wanted)?
     };
+    if wanted.is_empty() {
+        // First, since it is quick. Tests that need it are left out by name where it cannot be had.
+        if let Err(error) = Python::with_packages(report).await {
+            report.line(format!("no packages for Python: {error:#}"));
+        }
+    }
     let programs = build::programs(&names, report).await?;
     for (name, path) in programs.0 {
         println!("{name} {}", path.display());

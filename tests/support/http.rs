@@ -1,8 +1,8 @@
-//! The simplest of HTTP clients: one GET over plain HTTP, with a deadline and a limit.
+//! The simplest of HTTP clients: one request over plain HTTP, with a deadline and a limit.
 
 use anyhow::{Context, Result, bail};
-use http::Request;
-use http_body_util::{BodyExt, Empty, Limited};
+use http::{Request, StatusCode, request::Builder};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::{
     body::{Bytes, Incoming},
     client::conn::http1,
@@ -17,35 +17,83 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// The body of a page that must answer with success; `authority` is `host:port`.
 pub async fn get(authority: &str, path: &str) -> Result<String> {
-    timeout(DEADLINE, fetch(authority, path))
-        .await
-        .with_context(|| format!("http://{authority}{path} did not answer within {DEADLINE:?}"))?
-        .with_context(|| format!("could not get http://{authority}{path}"))
+    let body = ask(authority, Request::get(path), Vec::new()).await?;
+    Ok(String::from_utf8(body)?)
 }
 
-async fn fetch(authority: &str, path: &str) -> Result<String> {
+/// The same, as the page is for whoever accepts these types.
+pub async fn get_as(authority: &str, path: &str, accept: &str) -> Result<Vec<u8>> {
+    let request = Request::get(path).header("accept", accept);
+    ask(authority, request, Vec::new()).await
+}
+
+/// What is answered to this body, which must be with success.
+pub async fn post(authority: &str, path: &str, kind: &str, body: Vec<u8>) -> Result<String> {
+    let request = Request::post(path).header("content-type", kind);
+    Ok(String::from_utf8(ask(authority, request, body).await?)?)
+}
+
+/// Names and values as forms are sent.
+pub fn form(pairs: &[(&str, &str)]) -> Vec<u8> {
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| format!("{name}={}", escaped(value)));
+    pairs.collect::<Vec<_>>().join("&").into_bytes()
+}
+
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte.is_ascii_alphanumeric() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+async fn ask(authority: &str, request: Builder, body: Vec<u8>) -> Result<Vec<u8>> {
+    let request = request
+        .header("host", authority)
+        .body(Full::new(Bytes::from(body)))?;
+    let what = format!("{} http://{authority}{}", request.method(), request.uri());
+    let (status, body) = timeout(DEADLINE, exchange(authority, request))
+        .await
+        .with_context(|| format!("{what} was not answered within {DEADLINE:?}"))?
+        .with_context(|| format!("{what} failed"))?;
+    if !status.is_success() {
+        let said = String::from_utf8_lossy(&body);
+        bail!("{what}: the answer is {status}: {said}");
+    }
+    Ok(body)
+}
+
+async fn exchange(authority: &str, request: Request<Full<Bytes>>) -> Result<(StatusCode, Vec<u8>)> {
     let stream = TcpStream::connect(authority).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let request = Request::get(path)
-        .header("host", authority)
-        .body(Empty::<Bytes>::new())?;
     let exchange = async {
         let response = sender.send_request(request).await?;
         let status = response.status();
         let body = read(Limited::new(response.into_body(), MOST_BYTES)).await?;
-        if !status.is_success() {
-            bail!("the answer is {status}: {body}");
-        }
-        Ok(body)
+        Ok((status, body))
     };
     tokio::select! {
-        body = exchange => body,
+        answer = exchange => answer,
         Err(error) = connection => Err(error.into()),
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the body is limited by its type")]
-async fn read(body: Limited<Incoming>) -> Result<String> {
+async fn read(body: Limited<Incoming>) -> Result<Vec<u8>> {
     let collected = body.collect().await.map_err(anyhow::Error::from_boxed)?;
-    Ok(String::from_utf8(collected.to_bytes().into())?)
+    Ok(collected.to_bytes().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_holds_any_text() {
+        let form = form(&[("query", "up{a=\"ü&\"}"), ("time", "1")]);
+        let expected = "query=up%7Ba%3D%22%C3%BC%26%22%7D&time=1";
+        assert_eq!(String::from_utf8(form).unwrap(), expected);
+    }
 }

@@ -21,6 +21,7 @@ pub mod pki;
 pub mod pods;
 pub mod ports;
 pub mod postgres;
+pub mod prometheus;
 pub mod sink;
 pub mod sse;
 pub mod wait;

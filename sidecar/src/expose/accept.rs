@@ -358,6 +358,7 @@ mod tests {
                 TEXT.to_owned(),
             ),
         ];
+        assert_eq!(cases.len(), 31);
         for (accept, expected) in cases {
             assert_eq!(answer(accept), *expected, "{accept}");
         }

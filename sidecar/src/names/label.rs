@@ -153,6 +153,7 @@ mod tests {
 
     #[test]
     fn a_label_is_called_as_in_the_translator_of_prometheus() {
+        assert_eq!(VECTORS.len(), 17);
         for (given, expected) in VECTORS {
             for (options, expected) in [SPEC, PRESERVE, SANITIZE, BOTH].into_iter().zip(expected) {
                 let named = label(given, options).unwrap_or_default();

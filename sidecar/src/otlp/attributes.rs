@@ -7,6 +7,8 @@ use crate::store::{Pair, Refusal};
 
 /// Values within values, at most.
 const DEPTH: usize = 16;
+/// Entries of one map, at most; as text, so many are longer than the value of a label may be.
+const ENTRIES: usize = 1_024;
 
 /// The attributes in a row of fields, as name and text. Which field they are does not matter; the last of a name counts.
 pub fn pairs(fields: &[u8]) -> Result<Vec<Pair>, Refusal> {
@@ -134,21 +136,30 @@ fn write_list(list: &[u8], depth: usize, into: &mut String) -> Result<(), Refusa
     Ok(())
 }
 
+/// In the order of names, so that the same map is the same text; the last of a name counts.
 fn write_map(list: &[u8], depth: usize, into: &mut String) -> Result<(), Refusal> {
-    into.push('{');
+    let mut entries: Vec<(&str, &[u8])> = Vec::new();
     let mut fields = Fields::of(list);
-    let mut is_first = true;
     while let Some(field) = fields.read().map_err(|_| Refusal::Text)? {
         if field.number != 1 {
             continue;
         }
-        if !is_first {
-            into.push(',');
+        if entries.len() == ENTRIES {
+            return Err(Refusal::TooLong);
         }
-        is_first = false;
         let message = field.content.bytes().map_err(|_| Refusal::Text)?;
         let (name, value) = key_value(message).map_err(|_| Refusal::Text)?;
         let name = std::str::from_utf8(name).map_err(|_| Refusal::Text)?;
+        entries.push((name, value));
+    }
+    entries.reverse();
+    entries.sort_by_key(|(name, _)| *name);
+    entries.dedup_by_key(|(name, _)| *name);
+    into.push('{');
+    for (at, (name, value)) in entries.into_iter().enumerate() {
+        if at > 0 {
+            into.push(',');
+        }
         write_json(name, into);
         into.push(':');
         write(value, Place::Within, depth, into)?;
@@ -203,6 +214,27 @@ mod tests {
             });
         });
         assert_eq!(nested.unwrap(), r#"["a\"b","NaN",null,{"k":4}]"#);
+    }
+
+    #[test]
+    fn a_map_is_the_same_text_in_any_order() {
+        let map = |names: &[&str]| {
+            one(|value| {
+                value.message(6, |map| {
+                    for (at, name) in names.iter().enumerate() {
+                        map.message(1, |pair| {
+                            pair.bytes(1, name.as_bytes());
+                            pair.message(2, |value| value.varint(3, at as u64));
+                        });
+                    }
+                });
+            })
+        };
+        assert_eq!(map(&["z", "a"]).unwrap(), r#"{"a":1,"z":0}"#);
+        assert_eq!(map(&["z", "a", "z"]).unwrap(), r#"{"a":1,"z":2}"#);
+        assert_eq!(map(&[]).unwrap(), "{}");
+        assert!(map(&["a"; ENTRIES]).is_ok());
+        assert_eq!(map(&["a"; ENTRIES + 1]), Err(Refusal::TooLong));
     }
 
     #[test]

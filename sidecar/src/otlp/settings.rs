@@ -29,6 +29,8 @@ pub struct Settings {
     pub rules: Rules,
     /// How long a silent series is shown; it is known for twice as long.
     pub expiry: Duration,
+    /// Whether OpenMetrics 1.0 has a further line for when each series began.
+    pub created: bool,
 }
 
 impl Value for Strategy {
@@ -88,12 +90,20 @@ impl config::Settings for Settings {
             .or("5m")
             .within("10s", "24h"),
         );
+        let created = reader.value(
+            Setting::<bool>::new(
+                variable::CREATED_LINES,
+                "Whether a page of OpenMetrics 1.0 has a line for when each series began; a Prometheus that does not read it stores it as a series",
+            )
+            .or("false"),
+        );
         Ok(Self {
             grpc: grpc?,
             http: http?,
             request: request?,
             rules: rules?,
             expiry: expiry?,
+            created: created?,
         })
     }
 }

@@ -107,7 +107,7 @@ async fn what_the_sdk_pushes_over_grpc_is_on_the_page() -> Result<()> {
 }
 
 /// As a home-made exporter sends it: a temporality by name, numbers as text, a histogram without bounds.
-const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"jangar"}}]},
+pub(super) const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"jangar"}}]},
 "scopeMetrics":[{"scope":{"name":"jangar"},"metrics":[
 {"name":"runs_total","sum":{"aggregationTemporality":"AGGREGATION_TEMPORALITY_CUMULATIVE","isMonotonic":true,
  "dataPoints":[{"attributes":[{"key":"phase","value":{"stringValue":"Succeeded"}}],"startTimeUnixNano":"1","timeUnixNano":"2","asDouble":4}]}},

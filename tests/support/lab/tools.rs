@@ -184,6 +184,7 @@ pub static RECIPES: &[Recipe] = &[
             "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen",
         )],
     ),
+    recipe("go-otel", 60, &[tool("go-otel", ".")]),
     recipe(
         "pint",
         40,
@@ -222,6 +223,12 @@ pub const NODE: &[&str] = &[
     "pause",
 ];
 
+/// What reads the pages of the sidecar and what pushes to it, in tests.
+pub const TELEMETRY: &[&str] = &["prometheus", "promtool", "go-otel"];
+
+/// Folder of the packages for Python that push and read as well; [`build::python`] brings them.
+pub const PYTHON: &str = "python-otel";
+
 /// What a tier is made of.
 pub fn of_tier(tier: Tier) -> Vec<&'static str> {
     match tier {
@@ -230,17 +237,18 @@ pub fn of_tier(tier: Tier) -> Vec<&'static str> {
     }
 }
 
-/// Replaces the names of groups (`control-plane`, `node`) by their members and refuses unknown names.
+/// Replaces the names of groups (`control-plane`, `node`, `telemetry`) by their members and refuses unknown names.
 pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
     let mut names = Vec::new();
     for word in wanted {
         match word.as_str() {
             "control-plane" => names.extend(CONTROL_PLANE),
             "node" => names.extend(NODE),
+            "telemetry" => names.extend(TELEMETRY),
             name => match all_tools().find(|known| known.name == name) {
                 Some(known) => names.push(known.name),
                 None => bail!(
-                    "there is no tool `{name}`; known are the groups control-plane and node, and {}",
+                    "there is no tool `{name}`; known are the groups control-plane, node and telemetry, and {}",
                     all_tools()
                         .map(|known| known.name)
                         .collect::<Vec<_>>()
@@ -283,7 +291,8 @@ mod tests {
 
     #[test]
     fn every_recipe_has_its_pins_and_every_pin_its_recipe() {
-        let with_recipe: BTreeSet<String> = RECIPES.iter().map(|r| r.folder.to_owned()).collect();
+        let folders = RECIPES.iter().map(|recipe| recipe.folder);
+        let with_recipe: BTreeSet<String> = folders.chain([PYTHON]).map(str::to_owned).collect();
         let with_pins: BTreeSet<String> = fs::read_dir(pins())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -334,7 +343,7 @@ mod tests {
     fn names_are_unique_and_groups_name_known_tools() {
         let names: Vec<_> = all_tools().map(|tool| tool.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-        let groups = ["control-plane".to_owned(), "node".to_owned()];
+        let groups = ["control-plane", "node", "telemetry"].map(str::to_owned);
         for name in expand(&groups).unwrap() {
             assert!(names.contains(&name), "{name}");
         }

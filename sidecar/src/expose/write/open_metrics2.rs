@@ -18,12 +18,14 @@ use crate::{
 #[derive(Debug)]
 pub(in super::super) struct OpenMetrics2 {
     labels: LabelText,
+    exemplar_labels: LabelText,
 }
 
 impl OpenMetrics2 {
     pub(in super::super) fn new(escaping: Escaping) -> Self {
         Self {
             labels: LabelText::new(escaping),
+            exemplar_labels: LabelText::new(escaping.of_exemplars()),
         }
     }
 
@@ -127,7 +129,8 @@ impl OpenMetrics2 {
             return;
         }
         page.extend_from_slice(b" # {");
-        page.extend_from_slice(self.labels.of(&exemplar.labels, None).as_bytes());
+        let labels = self.exemplar_labels.of(&exemplar.labels, None);
+        page.extend_from_slice(labels.as_bytes());
         page.extend_from_slice(b"} ");
         float(exemplar.value, Whole::Pointed, page);
         page.push(b' ');

@@ -82,26 +82,13 @@ impl Protobuf {
                 Kind::Summary => Some("quantile"),
                 Kind::Gauge | Kind::Counter | Kind::Unknown | Kind::Info | Kind::StateSet => None,
             };
-            self.labels(&series.labels, reserved, page);
+            labels(&series.labels, self.escaping, reserved, page);
             written = self.value(heading, series, page);
         });
         if !written {
             page.truncate(begin);
         }
         written
-    }
-
-    fn labels(&self, labels: &Labels, reserved: Option<&str>, page: &mut Vec<u8>) {
-        if is_kept(labels, self.escaping, reserved) {
-            labels
-                .pairs()
-                .for_each(|(name, value)| pair(&name, &value, page));
-        } else {
-            let pairs = merged(labels, self.escaping, reserved);
-            pairs
-                .iter()
-                .for_each(|(name, value)| pair(name, value, page));
-        }
     }
 
     fn value(&mut self, heading: &Heading, series: &Series, page: &mut Vec<u8>) -> bool {
@@ -217,10 +204,24 @@ impl Protobuf {
 
     fn exemplar(&self, field: u32, exemplar: &Exemplar, page: &mut Vec<u8>) {
         message(field, page, |page| {
-            self.labels(&exemplar.labels, None, page);
+            let escaping = self.escaping.of_exemplars();
+            labels(&exemplar.labels, escaping, None, page);
             double(2, exemplar.value, page);
             timestamp(3, Some(exemplar.time).filter(|time| *time != 0), page);
         });
+    }
+}
+
+fn labels(labels: &Labels, escaping: Escaping, reserved: Option<&str>, page: &mut Vec<u8>) {
+    if is_kept(labels, escaping, reserved) {
+        labels
+            .pairs()
+            .for_each(|(name, value)| pair(&name, &value, page));
+    } else {
+        let pairs = merged(labels, escaping, reserved);
+        pairs
+            .iter()
+            .for_each(|(name, value)| pair(name, value, page));
     }
 }
 

@@ -179,6 +179,37 @@ foos_seconds_total{a="b"} 42.0 st@12345.6 # {trace_id="ab"} 0.5 12345.000000001
 }
 
 #[test]
+fn the_trace_of_an_example_is_found_under_every_escaping() {
+    let given = family("foos_total", Kind::Counter, "", "");
+    let example = exemplar(&[("trace_id", "ab"), ("user.id", "1")], 0.5, SECOND);
+    let all = [series(
+        &[("a_b", "c")],
+        Value::Total(Number::Float(42.0), Some(Box::new(example))),
+    )];
+    for (escaping, expected) in [
+        (Escaping::Underscores, r#"{trace_id="ab",user_id="1"}"#),
+        (Escaping::Dots, r#"{trace_id="ab",user_id="1"}"#),
+        (Escaping::Values, r#"{trace_id="ab",U__user_2e_id="1"}"#),
+        (Escaping::AllowUtf8, r#"{trace_id="ab","user.id"="1"}"#),
+    ] {
+        for format in [Format::OpenMetrics1, Format::OpenMetrics2] {
+            let page = bytes(format, escaping, false, &given, &all);
+            let page = String::from_utf8(page).expect("text");
+            assert!(
+                page.contains(&format!(" # {expected} ")),
+                "{escaping:?}: {page}"
+            );
+        }
+        let page = bytes(Format::Protobuf, escaping, false, &given, &all);
+        let name = b"trace_id";
+        assert!(
+            page.windows(name.len()).any(|part| part == name),
+            "{escaping:?}"
+        );
+    }
+}
+
+#[test]
 fn an_example_that_is_too_long_keeps_what_leads_to_its_trace() {
     let given = family("x_total", Kind::Counter, "", "");
     let long = "ü".repeat(70);

@@ -73,7 +73,7 @@ impl Text {
             is_open,
             created: created && is_open,
             labels: LabelText::new(style.escaping),
-            exemplar_labels: LabelText::new(style.escaping),
+            exemplar_labels: LabelText::new(style.escaping.of_exemplars()),
             ladder: None,
             steps: None,
             counts: Vec::new(),

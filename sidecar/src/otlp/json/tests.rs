@@ -39,7 +39,7 @@ fn point_of(bytes: &[u8]) -> Vec<(u32, String)> {
 
 #[test]
 fn numbers_are_read_in_every_form_that_is_allowed() {
-    for (given, expected) in [
+    let cases = [
         (r#"{"asInt":"3"}"#, (6, "3")),
         (r#"{"asInt":3}"#, (6, "3")),
         (r#"{"asInt":-3}"#, (6, "-3")),
@@ -56,7 +56,9 @@ fn numbers_are_read_in_every_form_that_is_allowed() {
         (r#"{"asDouble":"NaN"}"#, (4, "NaN")),
         (r#"{"asDouble":"Infinity"}"#, (4, "inf")),
         (r#"{"asDouble":"-Infinity"}"#, (4, "-inf")),
-    ] {
+    ];
+    assert_eq!(cases.len(), 13);
+    for (given, expected) in cases {
         let (number, text) = expected;
         assert_eq!(
             point(&around(given)),
@@ -81,7 +83,7 @@ fn what_is_unknown_or_null_is_as_if_it_were_not_there() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    for (given, expected) in [
+    let cases = [
         (r#"{"asInt":"x"}"#, "a whole number, or one as text"),
         (r#"{"asInt":1.5}"#, "a whole number, or one as text"),
         (r#"{"timeUnixNano":-1}"#, "-1 is out of range"),
@@ -93,7 +95,9 @@ fn what_is_wrong_is_named() {
             "a number stands where none may",
         ),
         ("[]", "an object"),
-    ] {
+    ];
+    assert_eq!(cases.len(), 8);
+    for (given, expected) in cases {
         let said = match given {
             "[]" => to_protobuf(given.as_bytes()).unwrap_err().to_string(),
             _ => point(&around(given)).unwrap_err(),

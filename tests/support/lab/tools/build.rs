@@ -5,6 +5,7 @@
 mod cache;
 mod go;
 mod progress;
+pub mod python;
 
 use super::{CONTROL_PLANE, Programs, RECIPES, Recipe, Tool};
 use crate::lab::report::Report;

@@ -39,6 +39,15 @@ impl Cache {
 
     /// The folder of what a recipe makes, named after all that goes into it.
     pub(super) fn folder(&self, recipe: &Recipe, pins: &Path, version: &str) -> Result<PathBuf> {
+        let flags = format!(
+            "{}\n{}\n{}\n{version}",
+            recipe.cgo, recipe.tags, recipe.ldflags
+        );
+        self.named(recipe.folder, pins, &flags)
+    }
+
+    /// A folder that is named after the files of `pins` and what else goes into it.
+    pub(super) fn named(&self, name: &str, pins: &Path, rest: &str) -> Result<PathBuf> {
         let mut sources: Vec<PathBuf> = fs::read_dir(pins)
             .with_context(|| format!("could not read {}", pins.display()))?
             .map(|entry| entry.map(|entry| entry.path()))
@@ -51,14 +60,9 @@ impl Cache {
             hash.update((content.len() as u64).to_le_bytes());
             hash.update(content);
         }
-        hash.update(format!(
-            "{}\n{}\n{}\n{version}",
-            recipe.cgo, recipe.tags, recipe.ldflags
-        ));
+        hash.update(rest);
         let digest = format!("{:x}", hash.finalize());
-        Ok(self
-            .root
-            .join(format!("{}-{}", recipe.folder, &digest[..16])))
+        Ok(self.root.join(format!("{name}-{}", &digest[..16])))
     }
 
     /// A folder on the same file system to build into, so that the finished file can be renamed into place.
