@@ -24,8 +24,8 @@ export CARGO_INCREMENTAL := 0
 endif
 # Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
 ALONE := ::alone::
-# Most tests wait for a cluster more than they compute, so a few more run at once than there are cores.
-export RUST_TEST_THREADS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+# Most tests wait for a cluster more than they compute, so twice as many run at once as there are cores.
+export RUST_TEST_THREADS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 # Profiles are in no ordinary build, so their tests are built apart, and without the controllers, which they do not need.
 PROFILE := cargo test --package agents --lib --no-default-features --features profile
 # What a run says is kept beside what cargo builds.

@@ -11,6 +11,13 @@ use super::world::{
 };
 use crate::api::contract::{finalizer, label};
 
+/// What may become of what an object owns.
+const POLICIES: [Propagation; 3] = [
+    Propagation::Background,
+    Propagation::Foreground,
+    Propagation::Orphan,
+];
+
 /// What may happen beyond the everyday.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Climate {
@@ -260,12 +267,7 @@ pub(super) fn interfere(
     let pods = world.all(Sort::Pod);
     let job = rng.choice(&jobs).map(|job| name(job).to_owned());
     let pod = rng.choice(&pods).map(|pod| name(pod).to_owned());
-    let policies = [
-        Propagation::Background,
-        Propagation::Foreground,
-        Propagation::Orphan,
-    ];
-    let policy = policies[rng.usize(..policies.len())];
+    let policy = POLICIES[rng.usize(..POLICIES.len())];
     let most = match climate {
         Climate::Calm => 1,
         Climate::Rough => 7,
