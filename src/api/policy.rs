@@ -167,6 +167,8 @@ pub struct Finding {
     pub mode: Mode,
     /// Where and why.
     pub cause: Cause,
+    /// What was judged, whole: of a long one the cause shows the start only, and two that begin alike are not the same.
+    pub judged: String,
 }
 
 /// Every rule that the object breaks.

@@ -120,6 +120,7 @@ impl Reconciler for ImplementationSources {
         Ok(Observed {
             now,
             source,
+            policy: self.context.rules.current(),
             missing,
             trail,
         })

@@ -66,6 +66,11 @@ impl Source {
             None => overrides.over(Policy::default()),
         };
         let defaults = self.defaults.clone();
+        if policy.defaults != Defaults::default() && policy.defaults != defaults {
+            tracing::warn!(
+                "The defaults of the policy file are not those of the controllers: the webhook judges by the former, and runs get the latter"
+            );
+        }
         self.rules.0.store(Arc::new(Policy { defaults, ..policy }));
         Ok(())
     }

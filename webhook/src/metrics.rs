@@ -184,8 +184,11 @@ impl Metrics {
             dry_run: subject.dry_run(),
         };
         self.reviews.get_or_create(&labels).inc();
-        for finding in &decision.findings {
-            self.broken(finding.rule, finding.mode);
+        // What passes a door that mutates is judged once more at the door behind it, and counted there.
+        if !subject.door.mutates() || decision.is_refusal() {
+            for finding in &decision.findings {
+                self.broken(finding.rule, finding.mode);
+            }
         }
         for Difference { rule, direction } in &decision.differences {
             let labels = DifferenceLabels {

@@ -146,9 +146,11 @@ impl<'a> Intake<'a> {
             Kind::Agent => intake.add_agent(spec),
             Kind::AgentRun => intake.add_run(bearer, spec, around, defaults),
             Kind::ImplementationSource => {
-                let secret = at(spec, &["auth", "secretRef"]);
-                let auth = SPEC.field("auth");
-                intake.add_named(&auth.field("secretRef"), secret, SecretWay::Tracker);
+                // The second one is sent to a host that the object itself names.
+                for block in ["auth", "sync"] {
+                    let (secret, block) = (at(spec, &[block, "secretRef"]), SPEC.field(block));
+                    intake.add_named(&block.field("secretRef"), secret, SecretWay::Tracker);
+                }
             }
             Kind::VersionControlProvider => intake.add_provider(spec),
             Kind::Memory => {

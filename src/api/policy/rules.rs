@@ -14,6 +14,7 @@ const TOLD: usize = 100;
 pub(super) fn evaluate(policy: &Policy, intake: &Intake<'_>) -> Vec<Finding> {
     let mut report = Report {
         policy,
+        judging: String::new(),
         findings: Vec::new(),
         beyond: None,
     };
@@ -26,6 +27,7 @@ pub(super) fn evaluate(policy: &Policy, intake: &Intake<'_>) -> Vec<Finding> {
         let message =
             "brings in more images, secrets and service accounts than can be judged; split it";
         let field = (&Path::root("spec")).into();
+        report.judging("");
         report.add(Rule::Amount, field, Reason::TooMany, message.to_owned());
     }
     report.told()
@@ -33,6 +35,8 @@ pub(super) fn evaluate(policy: &Policy, intake: &Intake<'_>) -> Vec<Finding> {
 
 struct Report<'a> {
     policy: &'a Policy,
+    /// What is being judged.
+    judging: String,
     findings: Vec<Finding>,
     beyond: Option<Beyond>,
 }
@@ -45,6 +49,12 @@ struct Beyond {
 }
 
 impl Report<'_> {
+    /// What follows is about this.
+    fn judging(&mut self, what: &str) {
+        self.judging.clear();
+        self.judging.push_str(what);
+    }
+
     fn add(&mut self, rule: Rule, field: FieldPath, reason: Reason, message: String) {
         self.add_at_most(
             Mode::Enforce,
@@ -60,7 +70,13 @@ impl Report<'_> {
     fn add_at_most(&mut self, most: Mode, rule: Rule, cause: Cause) {
         let mode = self.policy.mode(rule).min(most);
         if self.findings.len() < TOLD {
-            self.findings.push(Finding { rule, mode, cause });
+            let judged = self.judging.clone();
+            self.findings.push(Finding {
+                rule,
+                mode,
+                cause,
+                judged,
+            });
             return;
         }
         let first = Beyond {
@@ -80,7 +96,12 @@ impl Report<'_> {
         if let Some(Beyond { count, rule, mode }) = self.beyond {
             let message = format!("{count} more faults are not listed; mend these first");
             let cause = Cause::new(&Path::root("spec"), Reason::TooManyFaults, message);
-            self.findings.push(Finding { rule, mode, cause });
+            self.findings.push(Finding {
+                rule,
+                mode,
+                cause,
+                judged: String::new(),
+            });
         }
         self.findings
     }
@@ -96,6 +117,7 @@ impl Report<'_> {
 
     fn add_secret(&mut self, rule: Rule, entry: &SecretEntry, reason: Reason, message: String) {
         let field = entry.at.clone();
+        self.judging(&entry.name);
         self.add_at_most(
             gravest(entry.way),
             rule,
@@ -145,6 +167,7 @@ fn labels(report: &mut Report<'_>, intake: &Intake<'_>) {
 
 fn required_labels(report: &mut Report<'_>, at: &Path<'_>, missing: &[&str]) {
     if !missing.is_empty() {
+        report.judging(&missing.join(","));
         let message = format!(
             "these labels are required here; add them with a value: {}",
             listed(missing)
@@ -160,6 +183,7 @@ fn required_labels(report: &mut Report<'_>, at: &Path<'_>, missing: &[&str]) {
 
 fn label(report: &mut Report<'_>, at: &Path<'_>, key: &str) {
     let rules = &report.policy.labels;
+    report.judging(key);
     if let Some(pattern) = rules.denied.covering(key) {
         let message = format!(
             "label {} is denied here by {}; remove it",
@@ -187,6 +211,7 @@ fn images(report: &mut Report<'_>, intake: &Intake<'_>) {
     let rules = &report.policy.images;
     for entry in &intake.images {
         let image = &entry.value;
+        report.judging(image);
         if let Some(pattern) = rules.denied.covering(image) {
             let message = format!(
                 "image {} is denied here by {}; use another one",
@@ -278,6 +303,7 @@ fn service_accounts(report: &mut Report<'_>, intake: &Intake<'_>) {
         .iter()
         .filter(|entry| !allowed.contains(&entry.value.as_str()))
     {
+        report.judging(&entry.value);
         let account = quoted(&entry.value);
         let message = format!(
             "the Agent does not allow service account {account}; allowed: {}",

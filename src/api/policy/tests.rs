@@ -512,11 +512,14 @@ fn other_kinds_are_judged_by_what_they_bring_in() {
     );
     let source = object(
         Kind::ImplementationSource,
-        json!({"provider": "github", "auth": {"secretRef": {"name": "hook"}}}),
+        json!({"provider": "github", "auth": {"secretRef": {"name": "hook"}}, "sync": {"secretRef": {"name": "hook"}}}),
     );
     assert_eq!(
         judged(Kind::ImplementationSource, &source),
-        ["BlockedSecrets enforce spec.auth.secretRef.name SecretBlocked"]
+        [
+            "BlockedSecrets enforce spec.auth.secretRef.name SecretBlocked",
+            "BlockedSecrets enforce spec.sync.secretRef.name SecretBlocked",
+        ]
     );
     let agent = object(
         Kind::Agent,
@@ -579,6 +582,32 @@ fn an_update_is_judged_by_what_it_adds() {
         brief(&newly_broken(other, &before)),
         ["DeniedImages enforce spec.workload.image ImageBlocked"]
     );
+}
+
+#[test]
+fn what_an_update_adds_is_seen_also_where_the_messages_are_the_same() {
+    let policy = policy(json!({"images": {"denied": ["bad/*"]}, "requireSecretBinding": true}));
+    let around = Surroundings {
+        bindings: Some(Vec::new()),
+        ..Surroundings::default()
+    };
+    let judged = |spec: Value| {
+        let run = run(spec);
+        let intake = Intake::of(Kind::AgentRun, &run, &around, &policy.defaults);
+        evaluate(&policy, &intake)
+    };
+    let long = |end: &str| json!({"workload": {"image": format!("bad/{}{end}", "x".repeat(100))}});
+    let secrets = |names: &[&str]| json!({"agentRef": {"name": "a"}, "secrets": names});
+    for (row, before, after, expected) in [
+        ("the same image", long("1"), long("1"), 0),
+        ("one that begins like it", long("1"), long("2"), 1),
+        ("the same secret", secrets(&["a"]), secrets(&["a"]), 0),
+        ("one more", secrets(&["a"]), secrets(&["a", "b"]), 1),
+    ] {
+        let (before, after) = (judged(before), judged(after));
+        assert!(!before.is_empty(), "{row}");
+        assert_eq!(newly_broken(after, &before).len(), expected, "{row}");
+    }
 }
 
 #[test]

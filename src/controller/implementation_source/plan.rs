@@ -14,12 +14,17 @@ use crate::api::condition::Lifecycle;
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{ImplementationSource, ImplementationSourceStatus};
+use crate::api::policy::{Policy, Surroundings};
 use crate::controller::driver::plan::{Next, Plan, Standing, Step};
+use crate::controller::policy::judge;
 use crate::controller::stand::{self, Lack, Stand, invalid, standing, stored, waiting};
 use crate::events;
 
 /// Time between two looks for something that cannot be watched, or for room to call.
 const POLL: Duration = Duration::from_secs(5);
+
+/// Time between two looks at a source that the policy does not let read its tracker: the policy may change.
+const JUDGED_AGAIN: Duration = Duration::from_secs(60);
 
 /// What was found about one source.
 #[derive(Debug)]
@@ -27,6 +32,8 @@ pub(in crate::controller) struct Observed {
     pub(super) now: Timestamp,
     /// The source; none if it is gone.
     pub(super) source: Option<Arc<ImplementationSource>>,
+    /// What it is judged by.
+    pub(super) policy: Arc<Policy>,
     /// What it needs and what is not there.
     pub(super) missing: Vec<Lack>,
     /// How the last look at its tracker went.
@@ -57,6 +64,13 @@ pub(super) fn plan(seen: &Observed) -> SourcePlan {
     let causes = examine(Kind::ImplementationSource, &object, None);
     if !causes.is_empty() {
         return stands(invalid(source, &causes, now), Next::Wait);
+    }
+    // Its secrets go to a host that it names itself, so what admission let in while nobody judged is judged here.
+    let around = Surroundings::default();
+    let verdict = judge(&seen.policy, Kind::ImplementationSource, &object, &around);
+    if !verdict.refused.is_empty() {
+        let again = now.checked_add(JUDGED_AGAIN).map_or(Next::Wait, Next::At);
+        return stands(invalid(source, &verdict.refused, now), again);
     }
     if !seen.missing.is_empty() {
         let waiting = waiting(source, stored(source), &seen.missing, now);

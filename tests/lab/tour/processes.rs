@@ -36,6 +36,8 @@ use tokio::process::{Child, Command};
 
 /// Where a program pushes its metrics.
 const METRICS_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+/// How often, in milliseconds; people who look around do not wait for the usual time.
+const METRICS_INTERVAL: (&str, &str) = ("OTEL_METRIC_EXPORT_INTERVAL", "2000");
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -62,6 +64,7 @@ pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
     let controller = [
         (env::QUEUE_LISTEN, queue.to_string()),
         (METRICS_ENDPOINT, format!("http://{grpc}")),
+        (METRICS_INTERVAL.0, METRICS_INTERVAL.1.to_owned()),
     ];
     let sidecar = [
         (sidecar::OTLP_GRPC_LISTEN, grpc.to_string()),

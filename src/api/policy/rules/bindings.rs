@@ -30,6 +30,9 @@ pub(super) fn judge(report: &mut Report<'_>, intake: &Intake<'_>) {
             quoted(agent)
         );
         let at = (&spec.field("agentRef")).into();
+        // One fault for all of them, and one more secret makes it another.
+        let names: Vec<&str> = bound.iter().map(|entry| entry.name.as_str()).collect();
+        report.judging(&names.join(","));
         report.add(
             Rule::SecretBindings,
             at,

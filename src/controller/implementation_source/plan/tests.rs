@@ -152,8 +152,29 @@ fn a_source_is_judged_then_read_then_told() {
         let seen = Observed {
             now: now(),
             source: Some(source(more)),
+            policy: Arc::default(),
             missing,
             trail,
+        };
+        assert_eq!(brief(&plan(&seen)), expected, "{row}");
+    }
+}
+
+#[test]
+fn a_tracker_is_not_read_with_a_secret_that_the_policy_blocks() {
+    let policy = json!({"blockedSecrets": ["root"]});
+    let policy: Arc<Policy> = Arc::new(serde_json::from_value(policy).unwrap());
+    for (row, secret, expected) in [
+        ("blocked", "root", "SecretBlocked InvalidSpec; in 60 s"),
+        ("another", "token", "sync; in 5 s"),
+    ] {
+        let sync = json!({"sync": {"enabled": true, "secretRef": {"name": secret}}});
+        let seen = Observed {
+            now: now(),
+            source: Some(source(sync)),
+            policy: Arc::clone(&policy),
+            missing: vec![],
+            trail: None,
         };
         assert_eq!(brief(&plan(&seen)), expected, "{row}");
     }

@@ -22,6 +22,7 @@ use support::{
         state::{Home, LabName, Record, Tier},
     },
     metrics::Page,
+    wait::retry,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -133,6 +134,20 @@ fn told_time(said: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// Waits until what the controllers count is on the page of the sidecar: their first export may still be on its way.
+async fn until_told(sidecar: &str) -> Result<()> {
+    retry("what the controllers count", DEADLINE, || async {
+        let page = Page::scrape(sidecar).await?;
+        let told = !page.series("agents_reconciles_total").is_empty();
+        ensure!(
+            told,
+            "the page of the sidecar has no agents_reconciles_total"
+        );
+        Ok(())
+    })
+    .await
+}
+
 /// Starts a tour, looks at everything it shows, ends it, and looks for what is left.
 async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
     let guide = tour.guide().await?;
@@ -165,6 +180,9 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
         let page = Page::scrape(address).await.with_context(|| name.clone())?;
         let unnamed = page.series("agents_build_info").is_empty();
         ensure!(!unnamed, "{name} at {address} has no agents_build_info");
+        if name == "agents-sidecar" {
+            until_told(address).await?;
+        }
     }
     let record = tour.record()?;
     let folder = Home::from_env()?.folder(&tour.name);

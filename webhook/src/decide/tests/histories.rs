@@ -2,6 +2,7 @@
 //! invariant of what is stored.
 
 use agents::api::kind::Kind;
+use agents::api::phase::is_run;
 use agents::api::rung::Rung;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -143,11 +144,11 @@ fn written(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn no_history_of_status_writes_breaks_the_contract(
-        kind in prop::sample::select(vec![Kind::ToolRun, Kind::ToolRun, Kind::Workspace]),
+        kind in prop::sample::select(Kind::ALL.to_vec()),
         writes in prop::collection::vec((any_write(), 0..4i64, any::<bool>(), any::<bool>()), 1..25),
     ) {
         let admission = webhook(Rung::Fail, json!({}));
@@ -167,8 +168,7 @@ proptest! {
             let at = now() + SignedDuration::from_secs(second);
             if let Some(result) = written(&admission, &sent, &current, at)? {
                 let generation = result["metadata"]["generation"].as_i64().unwrap();
-                let is_run = kind == Kind::ToolRun;
-                contract::holds(is_run, &current["status"], &result["status"], generation)
+                contract::holds(is_run(kind), &current["status"], &result["status"], generation)
                     .map_err(|broken| TestCaseError::fail(format!("{broken} after {write:?}")))?;
                 before = std::mem::replace(&mut current, result);
             }
