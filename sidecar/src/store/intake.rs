@@ -204,8 +204,10 @@ impl Open<'_, '_> {
                 slot.series.start = merge::start(self.stream.sort, point);
                 slot.series.time = point.time;
                 slot.series.value = value;
+                let dropped = self.state.drop_keys(at);
+                self.intake.reweigh(dropped, 0);
             }
-            self.state.remember(stream, point.attributes, at);
+            self.remember(point.attributes, at);
             return self.update(at, point);
         }
         if point.is_absent {
@@ -214,11 +216,19 @@ impl Open<'_, '_> {
         match self.has_room(&labels, point) {
             Ok(()) => {
                 let at = self.create(labels, point)?;
-                self.state.remember(stream, point.attributes, at);
+                self.remember(point.attributes, at);
                 Ok(Taken::Stored)
             }
             Err(Refusal::MetricLimit) if merge::can_pour(self.stream.sort) => self.pour(point),
             Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Has the next point with these attributes find its series without reading them, if there is room for that.
+    fn remember(&mut self, attributes: &[u8], at: u32) {
+        if has_room_for(attributes.len(), self.intake).is_ok() {
+            let weight = self.state.remember(self.stream.id, attributes, at);
+            self.intake.reweigh(0, weight);
         }
     }
 
@@ -250,7 +260,8 @@ impl Open<'_, '_> {
         if !point.exemplars.is_empty() {
             exemplars::attach(&mut value, None, point, *read_attributes, rules.names);
         }
-        let weight = weight::of_series(&labels, point.attributes) + weight::of_value(&value);
+        // What it is found by is weighed where it is remembered.
+        let weight = weight::of_series(&labels, &[]) + weight::of_value(&value);
         let series = Series {
             labels,
             start: merge::start(stream.sort, point),
