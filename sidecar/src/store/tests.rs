@@ -496,3 +496,42 @@ fn the_series_of_all_that_are_too_many_leaves_no_weight_either() {
     store.sweep(9, 9);
     assert_eq!(store.weight(), 0);
 }
+
+#[test]
+fn a_delta_of_a_new_writer_is_stored_once_whatever_its_start() {
+    for start in [0, 11, 20] {
+        let store = store(Limits::default());
+        let sent = |instance: u64, point: Sent<'_>| {
+            let target = format!("service.name=cart,service.instance.id={instance}");
+            let tally = send(&store, &target, instance, metric("x", DELTA), &[point]);
+            let mut lines = page(&store);
+            lines.retain(|line| line.starts_with("x_total"));
+            ((tally.taken, refusals(&tally), tally.odd), lines)
+        };
+        let stored = (1, vec![], vec![]);
+        let line = |value: u8| vec![format!("x_total{{a=\"1\"}} {value}")];
+        assert_eq!(sent(1, Sent("a=1", 1, 10, 3)), (stored.clone(), line(3)));
+        let taken_over = sent(2, Sent("a=1", start, 20, 4));
+        assert_eq!(taken_over, (stored.clone(), line(4)), "{start}");
+        assert_eq!(store.sweep(2, 2), Expired::default(), "it was seen");
+        let next = sent(2, Sent("a=1", 20, 30, 1));
+        assert_eq!(next, (stored, line(5)), "{start}");
+    }
+}
+
+#[test]
+fn a_new_writer_that_has_no_value_takes_nothing_over() {
+    let store = store(Limits::default());
+    let sent = |instance: u64, value| {
+        let target = format!("service.name=cart,service.instance.id={instance}");
+        let points = [Sent("a=1", 0, instance, value)];
+        let tally = send(&store, &target, instance, metric("x", GAUGE), &points);
+        let mut lines = page(&store);
+        lines.retain(|line| line.starts_with("x{"));
+        (tally.taken, lines)
+    };
+    let line = |value: u8| vec![format!("x{{a=\"1\"}} {value}")];
+    assert_eq!(sent(1, 7), (1, line(7)));
+    assert_eq!(sent(2, -1), (1, vec![]));
+    assert_eq!(sent(3, 9), (1, line(9)));
+}
