@@ -13,6 +13,7 @@ mod json;
 mod metrics;
 mod points;
 mod receive;
+mod room;
 mod settings;
 mod signal;
 mod start;

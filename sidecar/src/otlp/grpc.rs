@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Before every message: whether it is packed, and its length.
-const HEAD: usize = 5;
+pub(super) const HEAD: usize = 5;
 
 /// The paths of the services, and what goes there.
 pub(super) const METRICS: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";

@@ -8,16 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agents::kit::http::{BodyError, read_body};
+use agents::kit::http::{BodyError, BoxError, read_body};
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use tokio::time::timeout;
 use tower::Service;
 
 use super::{
@@ -27,6 +24,7 @@ use super::{
     inflate::{Packing, unpack},
     json::to_protobuf,
     metrics::{Metrics, Transport},
+    room::{Counted, NoRoom, Room, Share},
     signal::Signal,
     walk,
 };
@@ -35,9 +33,6 @@ use crate::{
     memory::{Stage, Watch},
     store::{Store, Tally},
 };
-
-/// Units in which bytes in flight are counted.
-const UNIT: usize = 1_024;
 
 /// Time to throw away what a sender still sends when it is turned away.
 const DISCARD: Duration = Duration::from_secs(2);
@@ -64,7 +59,7 @@ pub struct Receiving {
 #[derive(Debug)]
 struct Shared {
     receiving: Receiving,
-    room: Semaphore,
+    room: Room,
 }
 
 /// Takes OTLP.
@@ -76,7 +71,7 @@ pub struct Receiver {
 impl Receiver {
     /// One that works with these.
     pub fn new(receiving: Receiving) -> Self {
-        let room = Semaphore::new(receiving.in_flight.div_ceil(UNIT));
+        let room = Room::of(receiving.in_flight);
         Self {
             shared: Arc::new(Shared { receiving, room }),
         }
@@ -101,7 +96,7 @@ impl Service<Request<Incoming>> for Receiver {
 impl Shared {
     async fn answer<B>(&self, request: Request<B>) -> Response<Answer>
     where
-        B: Body<Data = Bytes, Error: Into<agents::kit::http::BoxError>>,
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
     {
         let (head, body) = request.into_parts();
         let is_grpc = grpc::is_grpc(&head.headers);
@@ -156,9 +151,11 @@ impl Shared {
         body: B,
     ) -> Result<Tally, Denied>
     where
-        B: Body<Data = Bytes, Error: Into<agents::kit::http::BoxError>>,
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
     {
-        let (body, _room) = self.read(body).await?;
+        // The limit is that of the message; what is before it comes on top.
+        let most = self.receiving.most.saturating_add(grpc::HEAD);
+        let (body, _share) = self.read(body, most).await?;
         let message = grpc::message(body, headers, self.receiving.most)?;
         self.receiving.metrics.received(message.len());
         self.take(signal, Encoding::Protobuf, &message)
@@ -172,53 +169,43 @@ impl Shared {
         body: B,
     ) -> Result<Tally, Denied>
     where
-        B: Body<Data = Bytes, Error: Into<agents::kit::http::BoxError>>,
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
     {
         let packing = headers.get(header::CONTENT_ENCODING);
         let packing = packing.map(|packing| packing.to_str().unwrap_or("?"));
         let packing = Packing::named(packing)?;
-        let (body, _room) = self.read(body).await?;
+        let (body, _share) = self.read(body, self.receiving.most).await?;
         let body = unpack(body, packing, self.receiving.most)?;
         self.receiving.metrics.received(body.len());
         self.take(signal, encoding, &body)
     }
 
     /// The whole body, and the room that it takes until it is done with.
-    async fn read<B>(&self, body: B) -> Result<(Bytes, SemaphorePermit<'_>), Denied>
+    async fn read<B>(&self, body: B, most: usize) -> Result<(Bytes, Share<'_>), Denied>
     where
-        B: Body<Data = Bytes, Error: Into<agents::kit::http::BoxError>>,
+        B: Body<Data = Bytes, Error: Into<BoxError>>,
     {
-        let most = self.receiving.most;
-        let room = match self.admit(&body) {
-            Ok(room) => room,
-            Err(denied) => {
-                discard(body, most).await;
-                return Err(denied);
+        let body = pin!(body);
+        let mut body = Counted {
+            body,
+            share: self.room.share(),
+        };
+        let read = match self.stage() >= Stage::Soft {
+            true => Err(Denied::Full),
+            false => {
+                let read = read_body(&mut body, most).await;
+                read.map_err(|error| unread(&error, self.receiving.most))
             }
         };
-        match read_body(body, most).await {
-            Ok(body) => Ok((body, room)),
-            Err(BodyError::TooLarge { limit }) => Err(Denied::TooLarge(limit)),
-            Err(BodyError::Broken(_)) => Err(Denied::Malformed("the body broke off".to_owned())),
+        let Counted { body, share } = body;
+        match read {
+            Ok(bytes) => Ok((bytes, share)),
+            Err(denied) => {
+                drop(share);
+                discard(body, most).await;
+                Err(denied)
+            }
         }
-    }
-
-    /// Whether a body may come in, as far as that can be said before it does.
-    fn admit<B: Body>(&self, body: &B) -> Result<SemaphorePermit<'_>, Denied> {
-        if self.stage() >= Stage::Soft {
-            return Err(Denied::Full);
-        }
-        let most = self.receiving.most;
-        let declared = body
-            .size_hint()
-            .exact()
-            .and_then(|size| usize::try_from(size).ok());
-        let expected = declared.unwrap_or(most);
-        if expected > most {
-            return Err(Denied::TooLarge(most));
-        }
-        let units = u32::try_from(expected.div_ceil(UNIT)).unwrap_or(u32::MAX);
-        self.room.try_acquire_many(units).map_err(|_| Denied::Busy)
     }
 
     fn stage(&self) -> Stage {
@@ -287,6 +274,15 @@ impl Shared {
                 Ok(Tally::default())
             }
         }
+    }
+}
+
+/// What a sender is told whose body could not be had.
+fn unread(error: &BodyError, most: usize) -> Denied {
+    match error {
+        BodyError::TooLarge { .. } => Denied::TooLarge(most),
+        BodyError::Broken(error) if error.is::<NoRoom>() => Denied::Busy,
+        BodyError::Broken(_) => Denied::Malformed("the body broke off".to_owned()),
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     shelf::State,
     weight,
 };
-use crate::model::{Labels, Series};
+use crate::model::{Labels, Series, Value};
 
 /// The label of the series in which all are that are too many.
 const OVERFLOW: (&str, &str) = ("otel_metric_overflow", "true");
@@ -192,21 +192,18 @@ impl Open<'_, '_> {
             let Some(slot) = self.state.get_mut(at) else {
                 return Err(Refusal::Collision);
             };
-            if slot.stream != stream {
-                if slot.is_shown {
-                    return Err(Refusal::Collision);
-                }
-                // Whoever wrote it has stopped: it begins anew with another writer.
-                let value = merge::first(self.stream.sort, point)?;
-                let before = weight::of_value(&slot.series.value);
-                self.intake.reweigh(before, weight::of_value(&value));
-                slot.stream = stream;
-                slot.series.start = merge::start(self.stream.sort, point);
-                slot.series.time = point.time;
-                slot.series.value = value;
+            if slot.stream == stream {
+                self.remember(point.attributes, at);
+                return self.update(at, point);
             }
-            self.state.remember(stream, point.attributes, at);
-            return self.update(at, point);
+            if slot.is_shown {
+                return Err(Refusal::Collision);
+            }
+            if !point.is_absent {
+                self.take_over(at, point)?;
+                self.remember(point.attributes, at);
+            }
+            return Ok(Taken::Stored);
         }
         if point.is_absent {
             return Ok(Taken::Stored);
@@ -214,11 +211,44 @@ impl Open<'_, '_> {
         match self.has_room(&labels, point) {
             Ok(()) => {
                 let at = self.create(labels, point)?;
-                self.state.remember(stream, point.attributes, at);
+                self.remember(point.attributes, at);
                 Ok(Taken::Stored)
             }
             Err(Refusal::MetricLimit) if merge::can_pour(self.stream.sort) => self.pour(point),
             Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Whoever wrote a series has stopped: it begins anew with another writer. That stores the point; it must not be added to
+    /// itself.
+    fn take_over(&mut self, at: u32, point: &Point<'_>) -> Result<(), Refusal> {
+        let Self {
+            state,
+            stream,
+            intake,
+        } = self;
+        let Some(slot) = state.get_mut(at) else {
+            return Err(Refusal::Collision);
+        };
+        let before = weight::of_value(&slot.series.value);
+        has_room_for(weight::of_point(point).saturating_sub(before), intake)?;
+        slot.series.value = first(intake.store, stream, point)?;
+        slot.series.start = merge::start(stream.sort, point);
+        slot.series.time = point.time;
+        slot.stream = stream.id;
+        slot.seen = intake.now;
+        slot.is_shown = true;
+        intake.reweigh(before, weight::of_value(&slot.series.value));
+        let dropped = state.drop_keys(at);
+        intake.reweigh(dropped, 0);
+        Ok(())
+    }
+
+    /// Has the next point with these attributes find its series without reading them, if there is room for that.
+    fn remember(&mut self, attributes: &[u8], at: u32) {
+        if has_room_for(attributes.len(), self.intake).is_ok() {
+            let weight = self.state.remember(self.stream.id, attributes, at);
+            self.intake.reweigh(0, weight);
         }
     }
 
@@ -241,16 +271,9 @@ impl Open<'_, '_> {
             stream,
             intake,
         } = self;
-        let mut value = merge::first(stream.sort, point)?;
-        let Store {
-            read_attributes,
-            rules,
-            ..
-        } = intake.store;
-        if !point.exemplars.is_empty() {
-            exemplars::attach(&mut value, None, point, *read_attributes, rules.names);
-        }
-        let weight = weight::of_series(&labels, point.attributes) + weight::of_value(&value);
+        let value = first(intake.store, stream, point)?;
+        // What it is found by is weighed where it is remembered.
+        let weight = weight::of_series(&labels, &[]) + weight::of_value(&value);
         let series = Series {
             labels,
             start: merge::start(stream.sort, point),
@@ -287,6 +310,16 @@ impl Open<'_, '_> {
     }
 }
 
+/// The first value of a series, with the observations that its point has.
+fn first(store: &Store, stream: &Stream, point: &Point<'_>) -> Result<Value, Refusal> {
+    let mut value = merge::first(stream.sort, point)?;
+    if !point.exemplars.is_empty() {
+        let names = store.rules.names;
+        exemplars::attach(&mut value, None, point, store.read_attributes, names);
+    }
+    Ok(value)
+}
+
 /// Whether a request may take so much more of the memory.
 #[inline]
 fn has_room_for(more: usize, intake: &Intake<'_>) -> Result<(), Refusal> {
@@ -302,8 +335,7 @@ fn has_room_for(more: usize, intake: &Intake<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn has_examples(value: &crate::model::Value) -> bool {
-    use crate::model::Value;
+fn has_examples(value: &Value) -> bool {
     match value {
         Value::Total(_, exemplar) => exemplar.is_some(),
         Value::Histogram(histogram) => !histogram.exemplars.is_empty(),

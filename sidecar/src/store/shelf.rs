@@ -2,6 +2,7 @@
 
 use std::{
     hash::{BuildHasher, Hasher},
+    num::NonZeroU64,
     sync::{Arc, Mutex},
 };
 
@@ -43,8 +44,8 @@ pub(super) struct Slot {
     pub(super) seen: u64,
     /// Whether the page has it.
     pub(super) is_shown: bool,
-    /// How many encodings of its attributes are known.
-    keys: u8,
+    /// The hashes of the keys that it is found by, so that they can be dropped without looking through all.
+    keys: [Option<NonZeroU64>; MOST_KEYS],
 }
 
 #[derive(Debug)]
@@ -55,7 +56,7 @@ struct Key {
 }
 
 /// Encodings that one series is found by. A writer has one; others are read anew each time.
-const MOST_KEYS: u8 = 2;
+const MOST_KEYS: usize = 2;
 
 impl Shelf {
     pub(super) fn new(family: Family) -> Self {
@@ -153,7 +154,7 @@ impl State {
             stream,
             seen,
             is_shown: true,
-            keys: 0,
+            keys: [None; MOST_KEYS],
         };
         let at = match self.free.pop() {
             Some(at) => at,
@@ -176,8 +177,42 @@ impl State {
         at
     }
 
-    /// Remembers by which attributes a stream means a slot.
-    pub(super) fn remember(&mut self, stream: u32, attributes: &[u8], at: u32) {
+    /// Remembers by which attributes a stream means a slot. Returns what that weighs.
+    pub(super) fn remember(&mut self, stream: u32, attributes: &[u8], at: u32) -> usize {
+        let Self {
+            keys,
+            hasher,
+            slots,
+            ..
+        } = self;
+        let slot = slots.get_mut(at as usize).and_then(Option::as_mut);
+        let free = slot.and_then(|slot| slot.keys.iter_mut().find(|key| key.is_none()));
+        let Some(free) = free else {
+            return 0;
+        };
+        // One hash of 2^64 is none: what has it is read anew each time.
+        let Some(hashed) = NonZeroU64::new(hash(hasher, stream, attributes)) else {
+            return 0;
+        };
+        let entry = keys.entry(
+            hashed.get(),
+            |key| key.stream == stream && *key.attributes == *attributes,
+            |key| hash(hasher, key.stream, &key.attributes),
+        );
+        let Entry::Vacant(place) = entry else {
+            return 0;
+        };
+        *free = Some(hashed);
+        place.insert(Key {
+            stream,
+            slot: at,
+            attributes: attributes.into(),
+        });
+        attributes.len()
+    }
+
+    /// Drops the keys of a slot: who takes it over has others. Returns what they weighed.
+    pub(super) fn drop_keys(&mut self, at: u32) -> usize {
         let Self {
             keys,
             hasher,
@@ -185,24 +220,19 @@ impl State {
             ..
         } = self;
         let Some(slot) = slots.get_mut(at as usize).and_then(Option::as_mut) else {
-            return;
+            return 0;
         };
-        if slot.keys >= MOST_KEYS {
-            return;
+        let mut weight = 0;
+        for hashed in slot.keys.iter_mut().filter_map(Option::take) {
+            let hashed = hashed.get();
+            let is_it =
+                |key: &Key| key.slot == at && hash(hasher, key.stream, &key.attributes) == hashed;
+            if let Ok(entry) = keys.find_entry(hashed, is_it) {
+                let (key, _) = entry.remove();
+                weight += key.attributes.len();
+            }
         }
-        let entry = keys.entry(
-            hash(hasher, stream, attributes),
-            |key| key.stream == stream && *key.attributes == *attributes,
-            |key| hash(hasher, key.stream, &key.attributes),
-        );
-        if let Entry::Vacant(place) = entry {
-            slot.keys += 1;
-            place.insert(Key {
-                stream,
-                slot: at,
-                attributes: attributes.into(),
-            });
-        }
+        weight
     }
 
     /// Hides what is over, and forgets what has been for longer. Returns how many went of each, and their weight.
@@ -409,6 +439,30 @@ mod tests {
         assert_eq!(state.put(series("other"), 1, 9), old);
         drop(state);
         assert_eq!(page(&shelf, 9), [r#"a="new""#, r#"a="other""#]);
+    }
+
+    #[test]
+    fn dropped_keys_leave_no_trace_and_make_place_for_others() {
+        let shelf = shelf();
+        let mut state = lock(&shelf.state);
+        let at = state.put(series("a"), 1, 1);
+        let other = state.put(series("b"), 1, 1);
+        assert_eq!(state.remember(1, b"other", other), 5);
+        for stream in 1..9 {
+            assert_eq!(state.remember(stream, b"one", at), 3);
+            assert_eq!(state.remember(stream, b"one", at), 0, "known already");
+            assert_eq!(state.remember(stream, b"two two", at), 7);
+            assert_eq!(state.remember(stream, b"three", at), 0, "one too many");
+            assert_eq!(state.find(stream, b"two two"), Some(at));
+            assert_eq!(state.keys.len(), 3);
+            assert_eq!(state.drop_keys(at), 10);
+            assert_eq!(state.find(stream, b"one"), None);
+        }
+        assert_eq!(state.drop_keys(at), 0);
+        assert_eq!(
+            (state.keys.len(), state.find(1, b"other")),
+            (1, Some(other))
+        );
     }
 
     #[test]

@@ -448,3 +448,90 @@ fn a_sender_whose_clock_went_back_is_heard_again_once_what_it_said_is_forgotten(
     assert_eq!(refusals(&send_histogram_at(&store, 2, 51, 3)), []);
     assert_eq!(store.sweep(0, 0), Expired::default());
 }
+
+/// Whether a point of the metric `x` finds its series without its attributes being read.
+fn is_found(store: &Store, target: &str, now: u64, attributes: &str) -> bool {
+    let mut intake = store.intake(now);
+    let described = target.as_bytes();
+    let origin = intake.origin(described, || read(described)).unwrap();
+    let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
+    let stream = intake.stream(&origin, &scope, &metric("x", GAUGE)).unwrap();
+    let shelf = stream.shelf.as_ref().unwrap();
+    let found = lock(&shelf.state).find(stream.id, attributes.as_bytes());
+    found.is_some()
+}
+
+#[test]
+fn a_sender_that_starts_again_and_again_stays_fast_and_weighs_the_same() {
+    let store = store(Limits::default());
+    let mut weights = Vec::new();
+    for instance in 1..6 {
+        let target = format!("service.name=cart,service.instance.id={instance}");
+        for attributes in ["a=1", "a=1,b="] {
+            let point = Sent(attributes, 0, instance, 1);
+            let tally = send(&store, &target, instance, metric("x", GAUGE), &[point]);
+            assert_eq!(refusals(&tally), [], "{instance}");
+            assert!(
+                is_found(&store, &target, instance, attributes),
+                "{instance}"
+            );
+        }
+        weights.push(store.weight());
+    }
+    assert_eq!(store.series(), 1);
+    assert_eq!(weights, [weights[0]; 5]);
+    store.sweep(9, 9);
+    assert_eq!(store.weight(), 0);
+}
+
+#[test]
+fn the_series_of_all_that_are_too_many_leaves_no_weight_either() {
+    let store = store(Limits {
+        series_per_metric: 1,
+        ..Limits::default()
+    });
+    let points = [Sent("a=1", 1, 2, 1), Sent("a=2", 1, 2, 1)];
+    let tally = send(&store, "", 1, metric("x", DELTA), &points);
+    assert_eq!((tally.taken, tally.odd), (2, vec![(Oddity::Overflow, 1)]));
+    store.sweep(9, 9);
+    assert_eq!(store.weight(), 0);
+}
+
+#[test]
+fn a_delta_of_a_new_writer_is_stored_once_whatever_its_start() {
+    for start in [0, 11, 20] {
+        let store = store(Limits::default());
+        let sent = |instance: u64, point: Sent<'_>| {
+            let target = format!("service.name=cart,service.instance.id={instance}");
+            let tally = send(&store, &target, instance, metric("x", DELTA), &[point]);
+            let mut lines = page(&store);
+            lines.retain(|line| line.starts_with("x_total"));
+            ((tally.taken, refusals(&tally), tally.odd), lines)
+        };
+        let stored = (1, vec![], vec![]);
+        let line = |value: u8| vec![format!("x_total{{a=\"1\"}} {value}")];
+        assert_eq!(sent(1, Sent("a=1", 1, 10, 3)), (stored.clone(), line(3)));
+        let taken_over = sent(2, Sent("a=1", start, 20, 4));
+        assert_eq!(taken_over, (stored.clone(), line(4)), "{start}");
+        assert_eq!(store.sweep(2, 2), Expired::default(), "it was seen");
+        let next = sent(2, Sent("a=1", 20, 30, 1));
+        assert_eq!(next, (stored, line(5)), "{start}");
+    }
+}
+
+#[test]
+fn a_new_writer_that_has_no_value_takes_nothing_over() {
+    let store = store(Limits::default());
+    let sent = |instance: u64, value| {
+        let target = format!("service.name=cart,service.instance.id={instance}");
+        let points = [Sent("a=1", 0, instance, value)];
+        let tally = send(&store, &target, instance, metric("x", GAUGE), &points);
+        let mut lines = page(&store);
+        lines.retain(|line| line.starts_with("x{"));
+        (tally.taken, lines)
+    };
+    let line = |value: u8| vec![format!("x{{a=\"1\"}} {value}")];
+    assert_eq!(sent(1, 7), (1, line(7)));
+    assert_eq!(sent(2, -1), (1, vec![]));
+    assert_eq!(sent(3, 9), (1, line(9)));
+}

@@ -42,6 +42,68 @@ async fn clients_that_never_finish_hold_up_nobody() -> Result<()> {
     check(&sidecar, "good").await
 }
 
+/// A frame of HTTP/2: kind, flags, stream, and what is in it.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let [_, length @ ..] = (payload.len() as u32).to_be_bytes();
+    let head = [kind, flags, 0, 0, 0, stream];
+    [&length[..], &head, payload].concat()
+}
+
+/// A call of gRPC up to the first bytes of its message, by hand: a library would end what it began.
+fn begun_call() -> Vec<u8> {
+    const PATH: &[u8] = b"/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
+    const KIND: &[u8] = b"application/grpc";
+    // POST and http have numbers; so do the names of the other three, whose values are written out.
+    let headers = [
+        &[0x83, 0x86, 0x04, PATH.len() as u8][..],
+        PATH,
+        &[0x01, 1, b't'],
+        &[0x0f, 0x10, KIND.len() as u8],
+        KIND,
+    ]
+    .concat();
+    [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        frame(4, 0, 0, &[]),
+        frame(1, 4, 1, &headers),
+        frame(0, 0, 1, &[0, 0, 0, 4, 0, b'x']),
+    ]
+    .concat()
+}
+
+/// More than there are requests for which there is room if each is as large as it may be.
+const STALLED: usize = 20;
+
+#[tokio::test]
+async fn bodies_that_stall_leave_room_for_others_whatever_length_they_say() -> Result<()> {
+    const POST: &str = "POST /v1/metrics HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
+    let chunked = format!("{POST}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n");
+    let long = format!("{POST}Content-Length: 4194304\r\n\r\n{{");
+    let call = begun_call();
+    for (kind, begun) in [
+        ("chunked", chunked.as_bytes()),
+        ("long", long.as_bytes()),
+        ("grpc", &call[..]),
+    ] {
+        let sidecar = Sidecar::start(&[]).await;
+        let address = match kind {
+            "grpc" => sidecar.grpc,
+            _ => sidecar.http,
+        };
+        let mut stalled = Vec::new();
+        for _ in 0..STALLED {
+            let mut stream = TcpStream::connect(address).await?;
+            stream.write_all(begun).await?;
+            stalled.push(stream);
+        }
+        // When the last one comes, all that stall have been read.
+        for name in ["good", "again", "later"] {
+            check(&sidecar, name).await.context(kind)?;
+        }
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_thousand_connections_leave_room_for_one_more() -> Result<()> {
     let sidecar = Sidecar::start(&[]).await;

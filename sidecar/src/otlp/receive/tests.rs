@@ -1,7 +1,9 @@
 use super::*;
 use crate::otlp::write::Writer;
 use crate::store::{Limits, Rules};
-use http_body_util::Full;
+use futures::{StreamExt, stream};
+use http_body_util::{Full, StreamBody};
+use hyper::body::Frame;
 use prometheus_client::registry::Registry;
 
 const MOST: usize = 4_096;
@@ -50,12 +52,22 @@ struct Told {
     trailers: HeaderMap,
 }
 
-async fn ask(receiver: &Receiver, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Told {
+fn post<B>(path: &str, headers: Headers<'_>, body: B) -> Request<B> {
     let mut request = Request::post(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let request = request.body(Full::new(Bytes::from(body))).unwrap();
+    request.body(body).unwrap()
+}
+
+async fn ask(receiver: &Receiver, path: &str, headers: Headers<'_>, body: Vec<u8>) -> Told {
+    tell(receiver, post(path, headers, Full::new(Bytes::from(body)))).await
+}
+
+async fn tell<B>(receiver: &Receiver, request: Request<B>) -> Told
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>>,
+{
     let response = receiver.shared.answer(request).await;
     let (head, mut body) = response.into_parts();
     let (mut bytes, mut trailers) = (Vec::new(), HeaderMap::new());
@@ -84,6 +96,18 @@ type Headers<'a> = &'a [(&'a str, &'a str)];
 fn framed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();
     [&[0][..], &length, message].concat()
+}
+
+/// A body that does not say how long it is, in so many pieces of 1 KiB.
+fn pieces(pieces: usize) -> impl Body<Data = Bytes, Error = Infallible> {
+    let piece = || Ok::<_, Infallible>(Frame::data(Bytes::from(vec![0; 1_024])));
+    StreamBody::new(stream::iter((0..pieces).map(move |_| piece())))
+}
+
+/// One that begins and never ends.
+fn stalled() -> impl Body<Data = Bytes, Error = Infallible> {
+    let begun = Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x")));
+    StreamBody::new(stream::iter([begun]).chain(stream::pending()))
 }
 
 #[tokio::test]
@@ -163,7 +187,7 @@ async fn every_refusal_of_a_request_has_the_status_that_otlp_says() {
     }
     let grpc: &[(&str, Vec<u8>, &str)] = &[
         (grpc::METRICS, framed(&[0x0a, 9]), "3"),
-        (grpc::METRICS, framed(&vec![0; MOST]), "8"),
+        (grpc::METRICS, framed(&vec![0; MOST + 1]), "8"),
         (grpc::TRACES, framed(&[]), "12"),
         ("/other.Service/Export", framed(&[]), "12"),
     ];
@@ -180,17 +204,75 @@ async fn every_refusal_of_a_request_has_the_status_that_otlp_says() {
 #[tokio::test]
 async fn what_is_too_much_at_once_may_come_again() {
     let (receiver, _) = receiver();
-    let room = receiver.shared.room.try_acquire_many(8).unwrap();
+    let mut others = receiver.shared.room.share();
+    others.grow(2 * MOST).unwrap();
     let told = ask(&receiver, "/v1/metrics", &[PROTOBUF], request(1)).await;
     assert_eq!(
         (told.status, &told.headers["retry-after"]),
         (429, &HeaderValue::from_static("1"))
     );
-    drop(room);
+    drop(others);
     assert_eq!(
         ask(&receiver, "/v1/metrics", &[PROTOBUF], request(1))
             .await
             .status,
         200
     );
+}
+
+#[tokio::test]
+async fn senders_that_stall_take_no_more_room_than_what_they_sent() {
+    let cases: &[(&str, Headers<'_>)] = &[("/v1/metrics", &[PROTOBUF]), (grpc::METRICS, &[GRPC])];
+    for (path, headers) in cases {
+        let (receiver, _) = receiver();
+        let mut waiting = Vec::new();
+        // There is room for two requests that are as large as they may be.
+        for number in 0..7 {
+            let request = post(path, headers, stalled());
+            let mut answer = Box::pin(receiver.shared.answer(request));
+            let answered = answer.as_mut().now_or_never();
+            assert!(answered.is_none(), "{path} {number}");
+            waiting.push(answer);
+        }
+        let told = ask(&receiver, "/v1/metrics", &[PROTOBUF], request(1)).await;
+        assert_eq!(told.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_outgrows_the_room_may_come_again() {
+    let (receiver, _) = receiver();
+    let room = &receiver.shared.room;
+    let mut others = room.share();
+    others.grow(2 * MOST - 2_048).unwrap();
+    for (sent, status) in [(2, 400), (3, 429)] {
+        let request = post("/v1/metrics", &[PROTOBUF], pieces(sent));
+        assert_eq!(tell(&receiver, request).await.status, status, "{sent} KiB");
+    }
+    assert!(room.share().grow(2_048).is_ok(), "it took none with it");
+}
+
+/// A request of so many bytes: what nobody knows fills it up.
+fn request_of(bytes: usize) -> Vec<u8> {
+    let mut filler = Writer::default();
+    let mut whole = request(1);
+    // A tag of one byte and a length of two.
+    filler.bytes(15, &vec![0; bytes - whole.len() - 3]);
+    whole.extend(filler.into_bytes());
+    assert_eq!(whole.len(), bytes);
+    whole
+}
+
+#[tokio::test]
+async fn a_message_of_exactly_the_limit_is_taken_and_none_that_is_longer() {
+    for (bytes, status, code) in [(MOST, 200, "0"), (MOST + 1, 413, "8")] {
+        let (receiver, _) = receiver();
+        let message = request_of(bytes);
+        let told = ask(&receiver, "/v1/metrics", &[PROTOBUF], message.clone()).await;
+        assert_eq!(told.status, status, "{bytes}");
+        let told = ask(&receiver, grpc::METRICS, &[GRPC], framed(&message)).await;
+        let said = told.trailers.get("grpc-status");
+        let said = said.or_else(|| told.headers.get("grpc-status"));
+        assert_eq!(said, Some(&HeaderValue::from_static(code)), "{bytes}");
+    }
 }
