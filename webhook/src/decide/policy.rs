@@ -39,10 +39,14 @@ fn broken(kind: Kind, change: &Change, context: &Context<'_>, policy: &Policy) -
 pub(super) fn told(findings: Vec<policy::Finding>) -> Vec<Finding> {
     let findings = findings.into_iter();
     findings
-        .map(|policy::Finding { rule, mode, cause }| Finding {
-            rule: Rule::Policy(rule),
-            mode,
-            cause,
-        })
+        .map(
+            |policy::Finding {
+                 rule, mode, cause, ..
+             }| Finding {
+                rule: Rule::Policy(rule),
+                mode,
+                cause,
+            },
+        )
         .collect()
 }
