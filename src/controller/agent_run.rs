@@ -55,7 +55,7 @@ pub(super) use apply::{gone, release, with, without};
 pub(super) use graves::Graves;
 pub(super) use job::template::render;
 pub(super) use plan::Why;
-pub(super) use plan::evidence::{Trace, never_made};
+pub(super) use plan::evidence::{Trace, deadline, never_made};
 pub(super) use plan::pods::{any_of_ours, detail, is_at_work, never_ran, report, works};
 pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
@@ -303,12 +303,10 @@ pub(super) fn pruned_job(mut job: Job) -> Job {
 
 pub(super) fn prune_job(job: &mut Job) {
     super::shelves::prune(job);
-    let ttl = job
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.ttl_seconds_after_finished);
+    let spec = job.spec.take().unwrap_or_default();
     job.spec = Some(JobSpec {
-        ttl_seconds_after_finished: ttl,
+        ttl_seconds_after_finished: spec.ttl_seconds_after_finished,
+        active_deadline_seconds: spec.active_deadline_seconds,
         ..JobSpec::default()
     });
 }
