@@ -27,10 +27,7 @@ use crate::controller::agent_run::{
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::policy::{Verdict, judge};
 use crate::controller::runs::look::is_held;
-use crate::controller::runs::{Loss, Sight, is_going, may_go};
-
-/// Time between two looks at a Job of someone else, of whose end nobody tells us.
-const POLL: Duration = Duration::from_secs(5);
+use crate::controller::runs::{Loss, Sight, is_going, may_go, next_look};
 
 /// What was found about one call.
 #[derive(Clone, Debug)]
@@ -256,8 +253,10 @@ fn wait(
     if over.is_some_and(|over| over <= seen.now) {
         return store(status::unfit(run, reason, message, seen.now));
     }
+    // Nobody tells us of the end of a Job of someone else.
     let is_unwatched = reason == Lifecycle::JobNameConflict;
-    let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
+    let uid = run.uid().unwrap_or_default();
+    let poll = next_look(&uid, since, seen.now).filter(|_| is_unwatched);
     Plan {
         steps: vec![Step::status(status::waiting(run, reason, message))],
         next: over
