@@ -693,7 +693,7 @@ fn the_outcome_of_the_job_is_stored_whatever_else_is_asked() {
                 running(),
                 job(json!({}), condition("Failed", "DeadlineExceeded")),
             ),
-            &["Failed TimedOut: the Job took longer than allowed [Failed]"],
+            &["Failed TimedOut: the Job took longer than allowed [TimedOut Failed]"],
         ),
         (
             "made and ended before a crash",
@@ -1035,13 +1035,13 @@ fn a_pod_that_lost_its_job_works_no_longer_than_that_would_have_let_it() {
         (
             "its node says nothing",
             with(deleted(Some(3600)), ending("2026-01-01T11:59:00Z")),
-            "Failed TimedOut: the Job is missing, and its pod took longer than allowed [Failed JobDeletedWhileRunning]",
+            "Failed TimedOut: the Job is missing, and its pod took longer than allowed [TimedOut Failed JobDeletedWhileRunning]",
             Next::Wait,
         ),
         (
             "it has ended",
             with(deleted(Some(3600)), failed("2026-01-01T12:00:00Z")),
-            "Failed TimedOut: the Job is missing, and its pod took longer than allowed; the container ended with exit code 143 [Failed JobDeletedWhileRunning OutcomeRecovered]",
+            "Failed TimedOut: the Job is missing, and its pod took longer than allowed; the container ended with exit code 143 [TimedOut Failed JobDeletedWhileRunning OutcomeRecovered]",
             Next::Wait,
         ),
         (
