@@ -187,7 +187,7 @@ impl Wakes {
                     wakes.runs.noted(before, Some(object));
                 }
             }
-            Change::Deleted(run) => {
+            Change::Deleted { object: run, .. } => {
                 wakes.work.add(Key::of(&**run), Priority::Resync);
                 wakes.runs.replies.settle(run, None);
                 wakes.runs.noted(run, None);
@@ -200,9 +200,9 @@ impl Wakes {
         Arc::new(move |change| {
             let job = match change {
                 Change::Applied { object, .. } => object,
-                Change::Deleted(job) => {
-                    wakes.runs.graves.bury(job);
-                    job
+                Change::Deleted { object, is_last } => {
+                    wakes.runs.graves.bury(object, *is_last);
+                    object
                 }
             };
             wakes.wake_owner(&**job);
@@ -213,7 +213,7 @@ impl Wakes {
         let wakes = Arc::clone(self);
         Arc::new(move |change| match change {
             Change::Applied { object, .. } => wakes.wake_owner(&**object),
-            Change::Deleted(pod) => wakes.wake_owner(&**pod),
+            Change::Deleted { object, .. } => wakes.wake_owner(&**object),
         })
     }
 
