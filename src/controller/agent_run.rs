@@ -55,7 +55,7 @@ pub(super) use apply::{gone, release, with, without};
 pub(super) use graves::Graves;
 pub(super) use job::template::render;
 pub(super) use plan::Why;
-pub(super) use plan::evidence::{Trace, never_made};
+pub(super) use plan::evidence::{Trace, deadline, never_made};
 pub(super) use plan::pods::{any_of_ours, detail, is_at_work, never_ran, report, works};
 pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
@@ -187,7 +187,7 @@ impl Wakes {
                     wakes.runs.noted(before, Some(object));
                 }
             }
-            Change::Deleted(run) => {
+            Change::Deleted { object: run, .. } => {
                 wakes.work.add(Key::of(&**run), Priority::Resync);
                 wakes.runs.replies.settle(run, None);
                 wakes.runs.noted(run, None);
@@ -200,9 +200,9 @@ impl Wakes {
         Arc::new(move |change| {
             let job = match change {
                 Change::Applied { object, .. } => object,
-                Change::Deleted(job) => {
-                    wakes.runs.graves.bury(job);
-                    job
+                Change::Deleted { object, is_last } => {
+                    wakes.runs.graves.bury(object, *is_last);
+                    object
                 }
             };
             wakes.wake_owner(&**job);
@@ -213,7 +213,7 @@ impl Wakes {
         let wakes = Arc::clone(self);
         Arc::new(move |change| match change {
             Change::Applied { object, .. } => wakes.wake_owner(&**object),
-            Change::Deleted(pod) => wakes.wake_owner(&**pod),
+            Change::Deleted { object, .. } => wakes.wake_owner(&**object),
         })
     }
 
@@ -303,12 +303,10 @@ pub(super) fn pruned_job(mut job: Job) -> Job {
 
 pub(super) fn prune_job(job: &mut Job) {
     super::shelves::prune(job);
-    let ttl = job
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.ttl_seconds_after_finished);
+    let spec = job.spec.take().unwrap_or_default();
     job.spec = Some(JobSpec {
-        ttl_seconds_after_finished: ttl,
+        ttl_seconds_after_finished: spec.ttl_seconds_after_finished,
+        active_deadline_seconds: spec.active_deadline_seconds,
         ..JobSpec::default()
     });
 }

@@ -187,7 +187,7 @@ impl Wakes {
         let work = self.work.clone();
         Arc::new(move |change| {
             let child = match change {
-                Change::Applied { object, .. } | Change::Deleted(object) => object,
+                Change::Applied { object, .. } | Change::Deleted { object, .. } => object,
             };
             if let Some(run) = child.labels().get(label::ORCHESTRATION_RUN) {
                 let namespace = child.namespace().unwrap_or_default();

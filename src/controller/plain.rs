@@ -189,7 +189,7 @@ pub(super) fn on_change<K: Statused>(work: Work) -> Told<K> {
             };
             work.add(Key::of(&**object), priority);
         }
-        Change::Deleted(_) => {}
+        Change::Deleted { .. } => {}
     })
 }
 

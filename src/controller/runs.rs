@@ -1,15 +1,17 @@
 //! What the three kinds of runs have in common: AgentRun, ToolRun and OrchestrationRun are described in the same words.
 //!
-//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone, [`sight`] about whether it is.
+//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone, [`sight`] about whether it is, [`poll`] about what has to be looked for.
 
 pub(super) mod documents;
 pub(super) mod look;
 mod loss;
+mod poll;
 mod sight;
 #[cfg(test)]
 pub(super) mod testing;
 
 pub(super) use loss::Loss;
+pub(super) use poll::next_look;
 pub(super) use sight::{Sight, strays};
 
 use jiff::Timestamp;

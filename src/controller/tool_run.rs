@@ -135,7 +135,7 @@ impl Wakes {
                     };
                     (object, priority)
                 }
-                Change::Deleted(run) => (run, Priority::Resync),
+                Change::Deleted { object, .. } => (object, Priority::Resync),
             };
             wakes.work.add(Key::of(&**run), priority);
         })
@@ -146,9 +146,9 @@ impl Wakes {
         Arc::new(move |change| {
             let job = match change {
                 Change::Applied { object, .. } => object,
-                Change::Deleted(job) => {
-                    wakes.runs.graves.bury(job);
-                    job
+                Change::Deleted { object, is_last } => {
+                    wakes.runs.graves.bury(object, *is_last);
+                    object
                 }
             };
             wakes.wake_owner(&**job);
@@ -158,7 +158,7 @@ impl Wakes {
     pub(super) fn on_pod(self: &Arc<Self>) -> Told<Pod> {
         let wakes = Arc::clone(self);
         Arc::new(move |change| match change {
-            Change::Applied { object, .. } | Change::Deleted(object) => {
+            Change::Applied { object, .. } | Change::Deleted { object, .. } => {
                 wakes.wake_owner(&**object);
             }
         })

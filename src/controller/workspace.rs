@@ -178,7 +178,7 @@ impl Reconciler for Workspaces {
 pub(super) fn on_claim(work: Work) -> Told<PersistentVolumeClaim> {
     Arc::new(move |change| {
         let claim = match change {
-            Change::Applied { object, .. } | Change::Deleted(object) => object,
+            Change::Applied { object, .. } | Change::Deleted { object, .. } => object,
         };
         if let Some(name) = claim.labels().get(label::WORKSPACE) {
             let namespace = claim.namespace().unwrap_or_default();

@@ -13,6 +13,7 @@ use super::custom;
 use super::plan::{Observed, is_of};
 use super::status::phase;
 use super::turn::{self, Stage, Turn, job_ref};
+use super::work::Found;
 use crate::api::contract::finalizer;
 use crate::api::custody::Absence;
 use crate::api::kinds::AgentRun;
@@ -96,6 +97,14 @@ impl AgentRuns {
         if !is_made && is_due(stage, seen.now) {
             seen.found = Some(self.find(run, seen.now).await?);
             seen.in_the_way = self.conflicts.in_the_way(&self.context, run).await?;
+        } else if seen.job.is_in_doubt(job_ref(run)) {
+            // It says how long the Job could take, of which nobody may have a copy.
+            let namespace = run.namespace().unwrap_or_default();
+            let agent = Key::new(namespace, &run.spec.agent_ref.name);
+            seen.found = Some(Found {
+                agent: self.shelves.agents.get(&agent),
+                ..Found::default()
+            });
         }
         Ok(())
     }

@@ -22,7 +22,8 @@ use super::turn::Turn;
 use super::vcs::{self, Resolved};
 use super::work::Work;
 use crate::api::contract::{finalizer, label};
-use crate::api::kinds::AgentRun;
+use crate::api::kinds::agents::agent_run::WorkflowStep;
+use crate::api::kinds::{Agent, AgentRun};
 use crate::api::names::LabelValue;
 
 /// Name of the container that does the work.
@@ -69,7 +70,7 @@ pub(super) fn make(work: &Work<'_>, runner: &Runner) -> Result<Made, String> {
         },
         spec: Some(JobSpec {
             backoff_limit: Some(backoff_limit(work, runner)),
-            active_deadline_seconds: timeout(work),
+            active_deadline_seconds: timeout(work.step, Some(work.agent)),
             // A pod that is still ending may still act: its successor waits for its end.
             pod_replacement_policy: Some("Failed".to_owned()),
             template,
@@ -92,10 +93,9 @@ pub(super) fn make(work: &Work<'_>, runner: &Runner) -> Result<Made, String> {
 
 /// Seconds after which the cluster stops the Job: as its step says, else the agent. It does so without us, and says so
 /// only when the pods have ended.
-fn timeout(work: &Work<'_>) -> Option<i64> {
-    let own = work.step.and_then(|step| step.timeout_seconds);
-    let defaults = work.agent.spec.defaults.as_ref();
-    let timeout = own.or_else(|| defaults?.timeout_seconds);
+pub(super) fn timeout(step: Option<&WorkflowStep>, agent: Option<&Agent>) -> Option<i64> {
+    let own = step.and_then(|step| step.timeout_seconds);
+    let timeout = own.or_else(|| agent?.spec.defaults.as_ref()?.timeout_seconds);
     timeout.filter(|seconds| *seconds > 0)
 }
 

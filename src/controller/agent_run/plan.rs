@@ -12,6 +12,7 @@ mod settle;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
@@ -30,12 +31,17 @@ use super::work::{Found, Lack};
 use super::{artifacts, job};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
-use crate::api::custody::{LastStatus, Release, classify, last_status_of};
+use crate::api::custody::{
+    Finding, LastStatus, Outcome, Recovered, Release, classify, last_status_of,
+};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::runs::look::is_held;
 use crate::controller::runs::{Loss, Sight, is_going, may_go};
+
+/// How much longer than a pod may take to end it is waited for, when it was stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was found in the cluster about one run.
 #[derive(Clone, Debug)]
@@ -56,7 +62,7 @@ pub(crate) struct Observed {
     pub(super) admission: Decision,
     /// Name of a ConfigMap of someone else that stands where one of ours must be.
     pub(super) in_the_way: Option<String>,
-    /// What it refers to; looked up only when a Job is to be made.
+    /// What it refers to; looked up only when a Job is to be made. When one is missing, only its Agent.
     pub(super) found: Option<Found>,
     /// Whether the namespace is being deleted; looked up only when its Job is missing.
     pub(super) namespace_terminating: bool,
@@ -239,7 +245,59 @@ fn mourn(seen: &Observed, run: &AgentRun, turn: Turn) -> RunPlan {
     };
     let is_at_work = pods::is_at_work(&evidence);
     if loss.finding.outcome.is_none() && is_at_work && !seen.namespace_terminating {
-        return store(status::orphaned(run, turn, &loss));
+        return outlive(seen, run, turn, &loss);
     }
-    store(status::missing(run, turn, &loss, seen.now))
+    // What failed after its time was over, and most likely because we stopped it then, took too long.
+    let Finding {
+        outcome, recovered, ..
+    } = loss.finding;
+    let has_failed = outcome == Some(Outcome::Failed) && recovered == Recovered::FromPod;
+    let ended = loss.finding.ended_at.filter(|_| has_failed);
+    let deadline = deadline(seen, run, turn);
+    let is_late = deadline.is_some_and(|deadline| ended.is_some_and(|ended| deadline <= ended));
+    store(match is_late {
+        true => status::overdue(run, turn, &loss, seen.now),
+        false => status::missing(run, turn, &loss, seen.now),
+    })
+}
+
+/// A pod works on without its Job. Nobody else ends it when its time is over, so it is stopped then. Its end is stored
+/// before anything follows, unless its node says nothing any more.
+fn outlive(seen: &Observed, run: &AgentRun, turn: Turn, loss: &Loss) -> RunPlan {
+    let wait = |until: Option<Timestamp>| Plan {
+        steps: vec![Step::status(status::orphaned(run, turn, loss))],
+        next: until.map_or(Next::Wait, Next::At),
+    };
+    let deadline = deadline(seen, run, turn);
+    if deadline.is_none_or(|deadline| deadline > seen.now) {
+        return wait(deadline);
+    }
+    let (ending, left): (Vec<&Arc<Pod>>, Vec<&Arc<Pod>>) = seen
+        .pods
+        .iter()
+        .filter(|pod| pods::works(pod))
+        .partition(|pod| pod.meta().deletion_timestamp.is_some());
+    if !left.is_empty() {
+        let stops = left.into_iter().map(Arc::clone).map(Action::StopPod);
+        return Plan::steps(stops.map(Step::Do).collect());
+    }
+    let ends = ending.iter().filter_map(|pod| {
+        let deleted = pod.meta().deletion_timestamp.as_ref()?;
+        deleted.0.checked_add(PATIENCE).ok()
+    });
+    match ends.max().filter(|end| *end > seen.now) {
+        Some(end) => wait(Some(end)),
+        None => store(status::overdue(run, turn, loss, seen.now)),
+    }
+}
+
+/// When the time of a turn is over whose Job is going or gone.
+fn deadline(seen: &Observed, run: &AgentRun, turn: Turn) -> Option<Timestamp> {
+    let step = match turn {
+        Turn::Whole => None,
+        Turn::Step(this) => turn::step(run, this.index),
+    };
+    let agent = seen.found.as_ref().and_then(|found| found.agent.as_deref());
+    let (_, last) = seen.job.absence();
+    evidence::deadline(last, &seen.pods, job::timeout(step, agent))
 }

@@ -55,8 +55,13 @@ pub(crate) enum Change<K> {
         /// As it was before, if it was known.
         before: Option<Arc<K>>,
     },
-    /// It is gone; this is how it was last seen.
-    Deleted(Arc<K>),
+    /// It is gone.
+    Deleted {
+        /// As it was last seen.
+        object: Arc<K>,
+        /// Whether that is how it went. Who finds it missing cannot tell what became of it since it was seen.
+        is_last: bool,
+    },
 }
 
 impl<K> Change<K> {
@@ -70,7 +75,7 @@ impl<K> Change<K> {
                 object,
                 before: None,
             }
-            | Self::Deleted(object) => Some(object),
+            | Self::Deleted { object, .. } => Some(object),
         }
     }
 }
@@ -220,8 +225,11 @@ impl<K: Kept> Shelf<K> {
 
     /// Forgets an object that a live read did not find.
     pub(super) fn forget(&self, key: &Key) -> Option<Change<K>> {
-        let gone = self.write().remove(self.owner, key)?;
-        Some(Change::Deleted(gone))
+        let object = self.write().remove(self.owner, key)?;
+        Some(Change::Deleted {
+            object,
+            is_last: false,
+        })
     }
 
     /// Takes over what the watch says; nothing if that is old news.
@@ -239,7 +247,10 @@ impl<K: Kept> Shelf<K> {
             return None;
         }
         contents.remove(self.owner, &key);
-        Some(Change::Deleted(Arc::new(object)))
+        Some(Change::Deleted {
+            object: Arc::new(object),
+            is_last: true,
+        })
     }
 
     pub(in crate::controller) fn begin(&self, scope: &Scope) {
@@ -275,8 +286,11 @@ impl<K: Kept> Shelf<K> {
         for key in absent {
             if written.contains(&key) {
                 listed.doubtful.push(key);
-            } else if let Some(gone) = contents.remove(self.owner, &key) {
-                listed.changes.push(Change::Deleted(gone));
+            } else if let Some(object) = contents.remove(self.owner, &key) {
+                listed.changes.push(Change::Deleted {
+                    object,
+                    is_last: false,
+                });
             }
         }
         for (key, object) in found {

@@ -46,6 +46,9 @@ impl OrchestrationRuns {
             let is_open = !status::phase(&*run).is_terminal();
             observed.seen.push(match step::phase(&status) {
                 StepPhase::Running if is_open => self.sight(&run, step, &status).await?,
+                StepPhase::Retrying if is_open && step::is_due(&status, now) => {
+                    self.last_try(&run, &status).await?
+                }
                 StepPhase::Running
                 | StepPhase::Retrying
                 | StepPhase::Pending
@@ -76,16 +79,25 @@ impl OrchestrationRuns {
                 | StepPhase::Succeeded
                 | StepPhase::Skipped => false,
             });
-        let namespace = run.namespace().unwrap_or_default();
         over.filter_map(|status| {
-            let reference = status.resource_ref.as_ref()?;
-            let at = Key::new(&namespace, reference.name.as_deref()?);
-            let kind = StepKind::parse(status.kind.trim()).and_then(child::kind)?;
-            let found = self.known(kind, &at)?;
-            let is_ours = found.belongs_to(run.uid().as_deref());
-            (is_ours && found.end().is_none()).then_some(found)
+            let (kind, at) = named(run, status)?;
+            self.known(kind, &at).filter(|found| is_at_work(found, run))
         })
         .collect()
+    }
+
+    /// What the last try of a step left at work. That this is nothing is said only after a live read, since the next try
+    /// must not run beside it.
+    async fn last_try(&self, run: &OrchestrationRun, status: &StepStatus) -> Result<Sight, Fault> {
+        let Some((kind, at)) = named(run, status) else {
+            return Ok(Sight::Nothing);
+        };
+        let mut found = self.known(kind, &at);
+        if found.is_none() {
+            found = self.live(kind, &at).await?;
+        }
+        let found = found.filter(|found| is_at_work(found, run));
+        Ok(found.map_or(Sight::Nothing, Sight::Ours))
     }
 
     fn known(&self, kind: Kind, at: &Key) -> Option<Child> {
@@ -217,4 +229,20 @@ impl OrchestrationRuns {
         let what = signal.or(id).unwrap_or_default();
         Sight::Waits(format!("waits for a delivery of {what}"))
     }
+}
+
+/// The object that the status of a step names.
+fn named(run: &OrchestrationRun, status: &StepStatus) -> Option<(Kind, Key)> {
+    let reference = status.resource_ref.as_ref()?;
+    let at = Key::new(
+        run.namespace().unwrap_or_default(),
+        reference.name.as_deref()?,
+    );
+    let kind = StepKind::parse(status.kind.trim()).and_then(child::kind)?;
+    Some((kind, at))
+}
+
+/// Whether an object was made for this run and has not ended.
+fn is_at_work(found: &Child, run: &OrchestrationRun) -> bool {
+    found.belongs_to(run.uid().as_deref()) && found.end().is_none()
 }

@@ -33,7 +33,8 @@ pub(in crate::controller) struct Observed {
     pub(super) run: Option<Arc<OrchestrationRun>>,
     /// What it runs, if that is there.
     pub(super) orchestration: Option<Arc<Orchestration>>,
-    /// What was seen of each step, in the order of the orchestration.
+    /// What was seen of each step, in the order of the orchestration; of one that is to be tried again, what was seen of
+    /// its last try.
     pub(super) seen: Vec<Sight>,
     /// Objects of steps that have ended although their object has not.
     pub(super) left: Vec<Child>,
@@ -146,10 +147,11 @@ fn follow(seen: &Observed, run: &OrchestrationRun, orchestration: &Orchestration
     }
     let all = after.iter().cloned().chain(dropped).collect();
     let mut steps = vec![Step::status(status::moved(run, &before, all, seen.now))];
-    let stored = before.iter().zip(&after);
-    steps.extend(makes(seen, run, definitions, stored).map(Step::Do));
+    // First of all what is over is stopped: it must not work on because something else cannot be made.
     let stops = seen.left.iter().filter(|child| !child.is_stopped());
     steps.extend(stops.cloned().map(Action::Stop).map(Step::Do));
+    let stored = before.iter().zip(&after);
+    steps.extend(makes(seen, run, definitions, stored).map(Step::Do));
     let due = definitions.iter().zip(&after);
     let due = due.filter_map(|(definition, status)| step::due(definition, status));
     Plan {

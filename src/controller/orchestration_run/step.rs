@@ -29,7 +29,7 @@ pub(in crate::controller) enum Sight {
     Nothing,
     /// Its object is not there, and may never have been.
     Absent,
-    /// Its object is there.
+    /// Its object is there; before another try that of the last one, while it is at work.
     Ours(Child),
     /// Something of someone else has the name of its object.
     Taken,
@@ -174,13 +174,7 @@ pub(super) fn is_dropped(status: &StepStatus) -> bool {
 pub(super) fn follow(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatus {
     match phase(status) {
         StepPhase::Running => running(at, status, seen),
-        StepPhase::Retrying if status.next_retry_at.is_none_or(|due| due <= at.now) => {
-            let number = status.attempt.unwrap_or(1).saturating_add(1);
-            let message = format!("try {number}");
-            let mut next = moved(at, status, StepPhase::Running, message);
-            attempt(at, &mut next, number);
-            next
-        }
+        StepPhase::Retrying if is_due(status, at.now) => again(at, status, seen),
         StepPhase::Retrying
         | StepPhase::Pending
         | StepPhase::Succeeded
@@ -188,6 +182,28 @@ pub(super) fn follow(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatu
         | StepPhase::Cancelled
         | StepPhase::Skipped => status.clone(),
     }
+}
+
+/// Whether the pause before the next try is over.
+pub(super) fn is_due(status: &StepStatus, now: Timestamp) -> bool {
+    status.next_retry_at.is_none_or(|due| due <= now)
+}
+
+/// The next try. It does not begin beside the last one, which may have been told to stop only now, or not yet.
+fn again(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatus {
+    if let Sight::Ours(last) = seen
+        && last.end().is_none()
+    {
+        let message = format!("waits for the end of {}", last.name());
+        let mut next = moved(at, status, StepPhase::Retrying, message);
+        // What is waited for is no time any more: its end is told.
+        next.next_retry_at = None;
+        return next;
+    }
+    let number = status.attempt.unwrap_or(1).saturating_add(1);
+    let mut next = moved(at, status, StepPhase::Running, format!("try {number}"));
+    attempt(at, &mut next, number);
+    next
 }
 
 fn running(at: At<'_>, status: &StepStatus, seen: &Sight) -> StepStatus {

@@ -22,15 +22,12 @@ use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
 use crate::api::policy::{Policy, Surroundings, ToolFacts};
 use crate::controller::agent_run::{
-    Trace, Why, any_of_ours, detail, is_at_work, keep_for, never_ran, report, works,
+    Trace, Why, any_of_ours, deadline, detail, is_at_work, keep_for, never_ran, report, works,
 };
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::policy::{Verdict, judge};
 use crate::controller::runs::look::is_held;
-use crate::controller::runs::{Loss, Sight, is_going, may_go};
-
-/// Time between two looks at a Job of someone else, of whose end nobody tells us.
-const POLL: Duration = Duration::from_secs(5);
+use crate::controller::runs::{Loss, Sight, is_going, may_go, next_look};
 
 /// What was found about one call.
 #[derive(Clone, Debug)]
@@ -153,7 +150,18 @@ fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
         report: evidence.runner_report,
     };
     if loss.finding.outcome.is_none() && is_at_work(&evidence) && !seen.namespace_terminating {
-        return store(status::orphaned(run, &loss));
+        let tool = seen.tool.as_ref();
+        let timeout = tool.and_then(|tool| tool.spec.timeout_seconds.filter(|time| *time > 0));
+        let (_, last) = seen.job.absence();
+        let over = deadline(last, &seen.pods, timeout);
+        if over.is_some_and(|over| over <= seen.now) {
+            // The pod is stopped once this is stored.
+            return store(status::overdue(run, &loss, seen.now));
+        }
+        return Plan {
+            steps: vec![Step::status(status::orphaned(run, &loss))],
+            next: over.map_or(Next::Wait, Next::At),
+        };
     }
     store(status::missing(run, &loss, seen.now))
 }
@@ -245,8 +253,10 @@ fn wait(
     if over.is_some_and(|over| over <= seen.now) {
         return store(status::unfit(run, reason, message, seen.now));
     }
+    // Nobody tells us of the end of a Job of someone else.
     let is_unwatched = reason == Lifecycle::JobNameConflict;
-    let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
+    let uid = run.uid().unwrap_or_default();
+    let poll = next_look(&uid, since, seen.now).filter(|_| is_unwatched);
     Plan {
         steps: vec![Step::status(status::waiting(run, reason, message))],
         next: over

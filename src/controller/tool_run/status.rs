@@ -204,6 +204,14 @@ pub(super) fn orphaned(run: &ToolRun, loss: &Loss) -> RunStanding {
     }
 }
 
+/// The Job is gone, and its pod works on although its time is over: nobody else ends it any more.
+pub(super) fn overdue(run: &ToolRun, loss: &Loss, now: Timestamp) -> RunStanding {
+    let message = "the Job is missing, and its pod took longer than allowed";
+    let (phase, event) = ends(Outcome::Failed);
+    let next = ended(run, phase, Lifecycle::TimedOut, message, now).say(event);
+    lost(next, loss, now).tell(loss.finding.class.into(), loss.why())
+}
+
 /// The Job is gone; what could still be found out about its outcome is kept.
 pub(super) fn missing(run: &ToolRun, loss: &Loss, now: Timestamp) -> RunStanding {
     let class = loss.finding.class;

@@ -23,9 +23,10 @@ use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn::{self, Try, Turn};
 use crate::controller::agent_run::work::{Found, Lack, resolve};
 use crate::controller::driver::plan::{Fact, Next, Plan, Step};
+use crate::controller::runs::next_look;
 
-/// Time between two looks for something that cannot be watched.
-const POLL: Duration = Duration::from_secs(5);
+/// Time after which a pod that should be gone is looked for.
+const OVERDUE: Duration = Duration::from_secs(5);
 
 /// Reasons to wait of whose end nobody tells us.
 const UNWATCHED: [Lifecycle; 6] = [
@@ -59,7 +60,7 @@ pub(super) fn next(
 fn outlast(seen: &Observed, run: &AgentRun, pod: &Pod, settings: &Settings) -> RunPlan {
     let deleted = pod.meta().deletion_timestamp.as_ref();
     // Set to when it should be gone.
-    let overdue = deleted.and_then(|time| time.0.checked_add(POLL).ok());
+    let overdue = deleted.and_then(|time| time.0.checked_add(OVERDUE).ok());
     match overdue {
         None => Plan::idle(Next::Wait),
         Some(overdue) if overdue > seen.now => Plan::idle(Next::At(overdue)),
@@ -233,7 +234,8 @@ pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &
     }
     // Nobody tells us when these change: we may not watch Secrets, nor Jobs of others.
     let is_unwatched = UNWATCHED.iter().any(|word| *reason == (*word).into());
-    let poll = seen.now.checked_add(POLL).ok().filter(|_| is_unwatched);
+    let uid = run.uid().unwrap_or_default();
+    let poll = next_look(&uid, since, seen.now).filter(|_| is_unwatched);
     Plan {
         steps: vec![Step::status(status::waiting(run, *reason, message))],
         next: over

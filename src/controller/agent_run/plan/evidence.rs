@@ -1,6 +1,7 @@
 //! What is known about a Job that is going or gone, as `custody` wants to have it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
@@ -76,6 +77,27 @@ impl Trace<'_> {
             actor,
         }
     }
+}
+
+/// When a Job that is going or gone would have been stopped. The cluster sees to that only while it is there. `timeout` is
+/// what it got, if nobody saw it.
+pub(in crate::controller) fn deadline(
+    last: Option<&Arc<Job>>,
+    pods: &[Arc<Pod>],
+    timeout: Option<i64>,
+) -> Option<Timestamp> {
+    let seconds = match last {
+        Some(job) => job.spec.as_ref()?.active_deadline_seconds,
+        None => timeout,
+    };
+    let seconds = u64::try_from(seconds?).ok()?;
+    let started = last.and_then(|job| job.status.as_ref()?.start_time.as_ref());
+    // Its pods are held, so the first one is still there, and it is hardly younger than the start.
+    let made = pods.iter();
+    let made = made.filter_map(|pod| pod.metadata.creation_timestamp.as_ref());
+    let first = made.map(|time| time.0).min();
+    let start = started.map(|time| time.0).or(first)?;
+    start.checked_add(Duration::from_secs(seconds)).ok()
 }
 
 /// A Job that the API server refused for certain.

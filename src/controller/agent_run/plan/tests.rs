@@ -693,7 +693,7 @@ fn the_outcome_of_the_job_is_stored_whatever_else_is_asked() {
                 running(),
                 job(json!({}), condition("Failed", "DeadlineExceeded")),
             ),
-            &["Failed TimedOut: the Job took longer than allowed [Failed]"],
+            &["Failed TimedOut: the Job took longer than allowed [TimedOut Failed]"],
         ),
         (
             "made and ended before a crash",
@@ -963,6 +963,98 @@ fn a_missing_job_is_told_with_its_class_and_never_made_again() {
         serde_json::to_value(missing).unwrap(),
         json!({"class": "JobDeletedWhileRunning", "certainty": "certain", "recovered": "none", "actor": "jane", "noticedAt": NOW})
     );
+}
+
+#[test]
+fn a_pod_that_lost_its_job_works_no_longer_than_that_would_have_let_it() {
+    let deleted = |deadline: Option<i64>| {
+        let metadata = json!({"deletionTimestamp": "2026-01-01T11:30:00Z"});
+        let mut job = (*a_job(metadata, json!([]))).clone();
+        job.spec.as_mut().unwrap().active_deadline_seconds = deadline;
+        let start = serde_json::from_value(json!("2026-01-01T11:00:00Z")).unwrap();
+        job.status.as_mut().unwrap().start_time = Some(start);
+        Sight::Ours(Arc::new(job))
+    };
+    let works = || pod(json!({}), json!({"phase": "Running"}));
+    let ending = |until: &str| {
+        let metadata = json!({"deletionTimestamp": until});
+        let mut pod = (*pod(metadata, json!({"phase": "Running"}))).clone();
+        pod.spec = serde_json::from_value(json!({"nodeName": "n-1", "containers": []})).unwrap();
+        Arc::new(pod)
+    };
+    let failed = |at: &str| {
+        pod(
+            json!({"deletionTimestamp": NOW}),
+            json!({"phase": "Failed", "containerStatuses": [
+                {"name": "agent-runner", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+                    "state": {"terminated": {"exitCode": 143, "finishedAt": at}}},
+            ]}),
+        )
+    };
+    let with = |job: Sight, pod: Arc<Pod>| Observed {
+        pods: vec![pod],
+        ..seen(running(), job)
+    };
+    let mut unseen = with(
+        gone(None),
+        pod(
+            json!({"creationTimestamp": "2026-01-01T11:00:00Z"}),
+            json!({"phase": "Running"}),
+        ),
+    );
+    let brief = json!({"metadata": {"name": "coder"}, "spec": {"providerRef": {"name": "shell"}, "defaults": {"timeoutSeconds": 3600}}});
+    unseen.found.as_mut().unwrap().agent = Some(read(brief));
+    let at = |time: &str| Next::At(time.parse().unwrap());
+    let waits = "Running Running: the Job is gone (JobDeletedWhileRunning), but its pod still works [JobDeletedWhileRunning]";
+    for (row, here, expected, next) in [
+        ("no limit", with(deleted(None), works()), waits, Next::Wait),
+        (
+            "in time",
+            with(deleted(Some(3601)), works()),
+            waits,
+            at("2026-01-01T12:00:01Z"),
+        ),
+        (
+            "its time is over",
+            with(deleted(Some(3600)), works()),
+            "stop r-job-x",
+            Next::Wait,
+        ),
+        (
+            "nobody saw its Job, but its Agent is there",
+            unseen,
+            "stop r-job-x",
+            Next::Wait,
+        ),
+        (
+            "it ends",
+            with(deleted(Some(3600)), ending("2026-01-01T12:00:10Z")),
+            waits,
+            at("2026-01-01T12:00:15Z"),
+        ),
+        (
+            "its node says nothing",
+            with(deleted(Some(3600)), ending("2026-01-01T11:59:00Z")),
+            "Failed TimedOut: the Job is missing, and its pod took longer than allowed [TimedOut Failed JobDeletedWhileRunning]",
+            Next::Wait,
+        ),
+        (
+            "it has ended",
+            with(deleted(Some(3600)), failed("2026-01-01T12:00:00Z")),
+            "Failed TimedOut: the Job is missing, and its pod took longer than allowed; the container ended with exit code 143 [TimedOut Failed JobDeletedWhileRunning OutcomeRecovered]",
+            Next::Wait,
+        ),
+        (
+            "it failed before",
+            with(deleted(Some(3600)), failed("2026-01-01T11:59:59Z")),
+            "Failed JobFailed: the Job is missing, but its pod tells how it ended: it ended badly; the container ended with exit code 143 [Failed JobDeletedWhileRunning OutcomeRecovered]",
+            Next::Wait,
+        ),
+    ] {
+        let plan = plan(&here, &settings());
+        assert_eq!(said(&plan), [expected], "{row}");
+        assert_eq!(plan.next, next, "{row}");
+    }
 }
 
 #[test]

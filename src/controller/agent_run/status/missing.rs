@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::verdict::{Verdict, conclude};
 use super::{RunStanding, holds, phase, standing, steps};
 use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation};
-use crate::api::custody::Class;
+use crate::api::custody::{Class, Outcome};
 use crate::api::kinds::AgentRun;
 use crate::controller::agent_run::turn::Turn;
 use crate::controller::driver::plan::Fact;
@@ -43,8 +43,20 @@ pub(in crate::controller::agent_run) fn missing(
         outcome: loss.finding.outcome,
         at: loss.at(now),
         reason,
-        message: message.clone(),
+        message,
     };
+    concluded(run, turn, verdict, loss, now)
+}
+
+/// The end of a turn whose Job is gone.
+fn concluded(
+    run: &AgentRun,
+    turn: Turn,
+    verdict: Verdict,
+    loss: &Loss,
+    now: Timestamp,
+) -> RunStanding {
+    let message = verdict.message.clone();
     let next = lost(conclude(run, turn, verdict), turn, loss, now);
     match loss.finding.outcome {
         Some(outcome) => next
@@ -52,6 +64,26 @@ pub(in crate::controller::agent_run) fn missing(
             .contested(outcome, loss.report),
         None => next,
     }
+}
+
+/// The Job is gone, and its pod took longer than the Job would have let it.
+pub(in crate::controller::agent_run) fn overdue(
+    run: &AgentRun,
+    turn: Turn,
+    loss: &Loss,
+    now: Timestamp,
+) -> RunStanding {
+    let message = "the Job is missing, and its pod took longer than allowed".to_owned();
+    let verdict = Verdict {
+        outcome: Some(Outcome::Failed),
+        at: loss.at(now),
+        reason: Lifecycle::TimedOut.into(),
+        message: match &loss.detail {
+            Some(detail) => format!("{message}; {detail}"),
+            None => message,
+        },
+    };
+    concluded(run, turn, verdict, loss, now)
 }
 
 /// Keeps, shows, tells and counts what was found out about a missing Job.

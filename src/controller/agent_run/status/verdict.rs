@@ -117,7 +117,16 @@ fn end_run(run: &AgentRun, verdict: Verdict) -> RunStanding {
         return ended(run, Phase::Failed, reason, message, at);
     };
     let (phase, event) = ends(outcome);
-    ended(run, phase, reason, message.clone(), at).tell(event, message)
+    let next = ended(run, phase, reason, message.clone(), at);
+    let next = match is_timeout(reason) {
+        true => next.tell(events::Reason::TimedOut, message.clone()),
+        false => next,
+    };
+    next.tell(event, message)
+}
+
+fn is_timeout(reason: Reason) -> bool {
+    reason == Lifecycle::TimedOut.into()
 }
 
 /// What follows on a try of a step.
@@ -195,10 +204,11 @@ fn fail_step(run: &AgentRun, name: &str, this: Try, verdict: Verdict) -> RunStan
         reason,
         message,
     } = verdict;
-    let is_timeout = reason == Reason::from(Lifecycle::TimedOut);
     let (reason, event) = match outcome {
         None => (Lifecycle::WorkflowJobMissing, events::Reason::StepFailed),
-        Some(_) if is_timeout => (Lifecycle::WorkflowStepTimedOut, events::Reason::TimedOut),
+        Some(_) if is_timeout(reason) => {
+            (Lifecycle::WorkflowStepTimedOut, events::Reason::TimedOut)
+        }
         Some(_) => (Lifecycle::WorkflowStepFailed, events::Reason::StepFailed),
     };
     let told = format!("step {name} failed: {message}");

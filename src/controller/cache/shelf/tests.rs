@@ -34,9 +34,28 @@ fn told(changes: &[Change<ConfigMap>]) -> Vec<String> {
             if before.is_some() { "~" } else { "+" },
             object.name_any()
         ),
-        Change::Deleted(object) => format!("-{}", object.name_any()),
+        Change::Deleted { object, .. } => format!("-{}", object.name_any()),
     });
     told.collect()
+}
+
+#[test]
+fn only_the_watch_tells_how_an_object_went() {
+    let shelf = shelf();
+    list(&shelf, &[("a", 1), ("b", 1), ("c", 1)]);
+    let watched = shelf.delete(object("a", 2));
+    let listed = list(&shelf, &[("c", 1)]).changes.pop();
+    let looked_up = shelf.forget(&key("c"));
+    for (row, change, expected) in [
+        ("watched", watched, true),
+        ("listed", listed, false),
+        ("looked up", looked_up, false),
+    ] {
+        let Some(Change::Deleted { is_last, .. }) = change else {
+            panic!("{row}: {change:?}");
+        };
+        assert_eq!(is_last, expected, "{row}");
+    }
 }
 
 #[test]

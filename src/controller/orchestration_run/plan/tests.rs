@@ -318,6 +318,78 @@ fn an_object_is_not_made_for_a_step_that_has_just_ended() {
 }
 
 #[test]
+fn a_step_that_took_too_long_is_not_tried_again_beside_its_last_try() {
+    let mut patient = (*orchestration()).clone();
+    patient.spec.steps[2].timeout_seconds = Some(30);
+    patient.spec.steps[2].retries = Some(1);
+    let works = [
+        ("end", "Checkpoint", "Pending"),
+        ("gate", "ApprovalGate", "Pending"),
+        ("build", "AgentRun", "Running"),
+        ("check", "ToolRun", "Succeeded"),
+    ];
+    let mut here = seen(run(&works, &json!({})), nothing());
+    let mut late = (*here.run.unwrap()).clone();
+    let steps = late.status.as_mut().unwrap().step_statuses.as_mut();
+    steps.unwrap()[2].last_transition_time = Some("2026-01-01T00:00:00Z".parse().unwrap());
+    here.run = Some(Arc::new(late));
+    here.orchestration = Some(Arc::new(patient));
+    let Sight::Ours(Child::Agent(last)) = ended("AgentRun", "Running") else {
+        panic!("a child");
+    };
+    let mut told = (*last).clone();
+    told.spec.cancel = Some(true);
+    let last = Child::Agent(last);
+    let told = Child::Agent(Arc::new(told));
+    let deadline: Timestamp = "2026-01-01T00:01:30Z".parse().unwrap();
+    let (at_work, ended) = (
+        "Running Running [Pending Pending Retrying Succeeded]",
+        "Running Running [Pending Pending Running Succeeded]",
+    );
+    let stopped = format!("{at_work}, stop child");
+    for (row, sight, left, expected, next) in [
+        ("late", Some(&last), None, at_work, Next::At(here.now)),
+        (
+            "begins to wait",
+            Some(&last),
+            Some(&last),
+            &*stopped,
+            Next::Wait,
+        ),
+        (
+            "the stop failed",
+            Some(&last),
+            Some(&last),
+            &*stopped,
+            Next::Wait,
+        ),
+        (
+            "it is stopping",
+            Some(&told),
+            Some(&told),
+            at_work,
+            Next::Wait,
+        ),
+        ("it has ended", None, None, ended, Next::At(deadline)),
+    ] {
+        here.seen[2] = sight.map_or(Sight::Nothing, |child| Sight::Ours(child.clone()));
+        here.left = left.into_iter().cloned().collect();
+        let plan = plan(&here, GRACE);
+        assert_eq!(words(&plan), expected, "{row}");
+        assert_eq!(plan.next, next, "{row}");
+        let Some(Step::Status(standing)) = plan.steps.first() else {
+            panic!("a status");
+        };
+        let before = here.run.as_deref().unwrap();
+        let stored = after(Kind::OrchestrationRun, before, standing, here.now);
+        here.run = Some(Arc::new(stored));
+    }
+    let run = here.run.unwrap();
+    let steps = run.status.as_ref().unwrap().step_statuses.as_ref();
+    assert_eq!(steps.unwrap()[2].attempt, Some(2));
+}
+
+#[test]
 fn a_fault_does_not_begin_the_grace_anew() {
     let mut waits = seen(run(&[], &json!({"status": null})), nothing());
     waits.orchestration = None;

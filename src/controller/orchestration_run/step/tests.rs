@@ -74,6 +74,7 @@ fn a_step_follows_its_object() {
     let first = status(&json!({}));
     let second = status(&json!({"attempt": 2}));
     let pause = status(&json!({"phase": "Retrying", "nextRetryAt": "2026-01-01T00:00:30Z"}));
+    let waits = status(&json!({"phase": "Retrying"}));
     for (row, seconds, step, before, seen, expected) in [
         (
             "not made",
@@ -160,6 +161,38 @@ fn a_step_follows_its_object() {
             30,
             &patient,
             &pause,
+            Sight::Nothing,
+            "Running 2 r-0-build-2",
+        ),
+        (
+            "not again beside the last try",
+            30,
+            &patient,
+            &pause,
+            ours("Running"),
+            "Retrying 1 r-0-build-1",
+        ),
+        (
+            "still not beside it",
+            99,
+            &patient,
+            &waits,
+            ours("Running"),
+            "Retrying 1 r-0-build-1",
+        ),
+        (
+            "again once it has ended",
+            99,
+            &patient,
+            &waits,
+            ours("Cancelled"),
+            "Running 2 r-0-build-2",
+        ),
+        (
+            "again once it is gone",
+            99,
+            &patient,
+            &waits,
             Sight::Nothing,
             "Running 2 r-0-build-2",
         ),

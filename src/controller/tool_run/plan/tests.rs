@@ -289,6 +289,56 @@ fn a_pod_that_never_ran_does_not_hold_up_the_end_of_its_job() {
 }
 
 #[test]
+fn a_pod_that_lost_its_job_works_no_longer_than_that_would_have_let_it() {
+    let bound = json!({"status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}}});
+    let deleted = |deadline: Option<i64>| {
+        job(&json!({
+            "metadata": {"deletionTimestamp": NOW},
+            "spec": {"activeDeadlineSeconds": deadline, "template": {}},
+            "status": {"startTime": "2026-01-01T00:00:00Z"},
+        }))
+    };
+    let gone = Sight::Gone {
+        absence: Absence::NotFound,
+        last: None,
+    };
+    let later: Timestamp = "2026-01-01T00:01:01Z".parse().unwrap();
+    for (row, sight, expected, next) in [
+        ("no limit", deleted(None), "Running Running", Next::Wait),
+        (
+            "in time",
+            deleted(Some(61)),
+            "Running Running",
+            Next::At(later),
+        ),
+        (
+            "its time is over",
+            deleted(Some(60)),
+            "Failed TimedOut",
+            Next::Wait,
+        ),
+        (
+            "nobody saw its Job, but its Tool is there",
+            gone,
+            "Failed TimedOut",
+            Next::Wait,
+        ),
+    ] {
+        let mut here = seen(run(&bound), sight);
+        let mut brief = (*tool()).clone();
+        brief.spec.timeout_seconds = Some(60);
+        here.tool = Some(Arc::new(brief));
+        here.pods.push(pod(&json!({
+            "metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"},
+            "status": {"phase": "Running"},
+        })));
+        let plan = plan(&here, &settings());
+        assert_eq!(words(&plan), expected, "{row}");
+        assert_eq!(plan.next, next, "{row}");
+    }
+}
+
+#[test]
 fn the_runner_of_a_call_is_a_witness_of_its_own() {
     let bound = json!({"status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}}});
     let reported = |phase: &str, outcome: &str| {

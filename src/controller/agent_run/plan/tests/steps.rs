@@ -322,6 +322,37 @@ fn a_step_is_not_started_again_because_its_job_vanished_unless_that_does_no_harm
 }
 
 #[test]
+fn a_step_that_lost_its_job_takes_no_longer_than_it_may() {
+    let brief = json!([{"name": "plan", "retries": 1, "timeoutSeconds": 3600}, {"name": "build"}]);
+    let stored = json!([at_work("plan", 1, FIRST), pending("build")]);
+    let under_way = workflow(brief, "Running", stored);
+    let with = |deleted: Value| {
+        let metadata =
+            json!({"creationTimestamp": "2026-01-01T11:00:00Z", "deletionTimestamp": deleted});
+        let mut pod = (*step_pod(1, metadata, json!({"phase": "Running"}))).clone();
+        pod.spec = serde_json::from_value(json!({"nodeName": "n-1", "containers": []})).unwrap();
+        Observed {
+            pods: vec![Arc::new(pod)],
+            ..seen(Arc::clone(&under_way), gone(None))
+        }
+    };
+    check(vec![
+        (
+            "first its pod is stopped",
+            with(json!(null)),
+            &["stop r-job-x"],
+        ),
+        (
+            "then its end is waited for, but not for ever",
+            with(json!("2026-01-01T11:59:00Z")),
+            &[
+                "Running Running: step plan is tried again; try 1 of 2 failed: the Job is missing, and its pod took longer than allowed [StepRetrying WorkflowJobMissing]",
+            ],
+        ),
+    ]);
+}
+
+#[test]
 fn a_pod_on_a_node_that_says_nothing_is_told_and_not_waited_for_for_ever() {
     let earlier = |deleted: Option<&str>, resolved: Value| {
         let mut run = (*workflow(
