@@ -112,7 +112,7 @@ impl Rung {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Audit => {
-                "Faults are recorded in metrics, audit annotations and logs; users notice nothing."
+                "Faults are recorded in metrics, audit annotations and logs; nobody is refused or warned. Defaults, the trace annotation and repaired statuses are stored on every rung."
             }
             Self::Warn => "Users see a warning for each fault; nothing is refused.",
             Self::Deny => {
