@@ -8,6 +8,7 @@ mod controller;
 mod crds;
 mod documents;
 mod events;
+mod fuzzed;
 mod kit;
 mod lab;
 mod layers;
