@@ -9,6 +9,7 @@ mod histories;
 mod hook;
 mod hostile;
 mod lookup;
+mod panics;
 mod quiet;
 mod restore;
 mod rollout;
