@@ -146,7 +146,8 @@ proptest! {
 
 #[test]
 fn what_machines_write_is_read_quickly() {
-    let text = r#"{"a":[1,-2,"x","tab\t",null,true,{}],"b":{"c":"\u00e9 and a longer text"},"d":[]}"#;
+    let text =
+        r#"{"a":[1,-2,"x","tab\t",null,true,{}],"b":{"c":"\u00e9 and a longer text"},"d":[]}"#;
     assert_eq!(quick::read(text), Tree::parse_thoroughly(text).ok());
     let mut cursor = Cursor::new(text);
     assert_eq!(cursor.skip(), Some(text));

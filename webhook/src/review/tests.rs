@@ -191,7 +191,9 @@ fn what_api_servers_send_is_read_quickly_and_as_the_thorough_reader_reads_it() {
         assert_eq!(quick, thorough, "{text}");
         // However it is spoilt, the quick reader says the same or nothing.
         for place in (0..text.len()).filter(|place| text.is_char_boundary(*place)) {
-            for other in ["", "\"", "{", "}", "[", "]", ",", ":", "\\", "0", "n", " ", "\u{1}"] {
+            for other in [
+                "", "\"", "{", "}", "[", "]", ",", ":", "\\", "0", "n", " ", "\u{1}",
+            ] {
                 let spoilt = format!("{}{other}{}", &text[..place], &text[place + 1..]);
                 let (quick, thorough) = readings(&spoilt);
                 assert!(quick.is_none() || quick == thorough, "{spoilt}");
