@@ -129,7 +129,7 @@ fn spoilt() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
     fn what_the_quick_reader_reads_the_thorough_one_reads_alike(text in spoilt()) {
