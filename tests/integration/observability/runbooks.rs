@@ -115,3 +115,32 @@ fn runbooks_of_features_name_only_reasons_of_events_that_there_are() {
         }
     }
 }
+
+/// A heading as links name it.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = words
+        .chars()
+        .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.collect::<String>().replace(' ', "-")
+}
+
+#[test]
+fn links_of_runbooks_into_documents_lead_to_a_heading() {
+    let mut looked_at = 0;
+    for (runbook, text) in runbooks() {
+        let targets = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        for (file, wanted) in targets.filter_map(|target| target.split_once('#')) {
+            let path = repository().join(FOLDER).join(file);
+            let document = fs::read_to_string(path).unwrap();
+            let headings = document.lines().filter(|line| line.starts_with('#'));
+            let found = headings.map(anchor).any(|heading| heading == wanted);
+            assert!(found, "{runbook}: {file} has no heading {wanted}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 10, "found only {looked_at} links");
+}
