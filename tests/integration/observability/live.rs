@@ -86,19 +86,20 @@ impl Stage {
     }
 
     /// Runs that end well and badly, one that waits for its turn, one that waits for an Agent, and an object that is refused.
-    async fn work(&self) -> Result<()> {
-        for (run, code) in [
-            ("well", 0),
-            ("badly", 1),
-            ("well-again", 0),
-            ("badly-again", 1),
-        ] {
-            self.scene.run(run, json!({})).await?;
-            self.scene.until_phase(run, "Running").await?;
-            self.scene.end_pod(run, code).await?;
-            let phase = if code == 0 { "Succeeded" } else { "Failed" };
-            self.scene.until_phase(run, phase).await?;
-        }
+    async fn work(&self, prometheus: &Prometheus) -> Result<()> {
+        self.carry_out("well", 0).await?;
+        self.carry_out("badly", 1).await?;
+        // Only what is added to a series that was seen before is an increase.
+        let ended =
+            "count(agents_runs_total) == 2 and count(agents_run_duration_seconds_count) == 1";
+        wait::retry("the first runs in Prometheus", DEADLINE, || async {
+            let seen = prometheus.query(ended).await?;
+            ensure!(!seen.is_empty(), "{ended} is not so");
+            Ok(())
+        })
+        .await?;
+        self.carry_out("well-again", 0).await?;
+        self.carry_out("badly-again", 1).await?;
         self.scene.run("at-work", json!({})).await?;
         self.scene.until_phase("at-work", "Running").await?;
         self.scene.run("in-line", json!({})).await?;
@@ -108,6 +109,15 @@ impl Stage {
         let is_blocked = |run: &_| condition(run, "Blocked") == blocked;
         self.scene.until("in-line", is_blocked).await?;
         self.refuse().await
+    }
+
+    async fn carry_out(&self, run: &str, code: i32) -> Result<()> {
+        self.scene.run(run, json!({})).await?;
+        self.scene.until_phase(run, "Running").await?;
+        self.scene.end_pod(run, code).await?;
+        let phase = if code == 0 { "Succeeded" } else { "Failed" };
+        self.scene.until_phase(run, phase).await?;
+        Ok(())
     }
 
     async fn refuse(&self) -> Result<()> {
@@ -171,7 +181,7 @@ fn spelt_out(expr: &str) -> String {
     let expr = chosen.iter().fold(expr.to_owned(), |expr, variable| {
         expr.replace(&format!("${variable}"), ".*")
     });
-    expr.replace("$__rate_interval", "1m")
+    expr.replace("$__rate_interval", "5m")
         .replace("$__range", "6h")
 }
 
@@ -209,7 +219,7 @@ async fn every_panel_and_every_recording_rule_has_data_and_no_alert_fires() -> R
     support::own_lab!();
     let stage = Stage::set().await?;
     let prometheus = stage.prometheus().await?;
-    stage.work().await?;
+    stage.work(&prometheus).await?;
     wait::retry("data for every panel", DEADLINE, || async {
         // The API server calls again and again, as it does in a cluster where people work.
         stage.refuse().await?;
