@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use support::{builders::smallest, lab, ports::free_addresses, prometheus::Prometheus, wait};
 
-use super::{lint, names, rules};
+use super::{lint, names, rules, runbooks};
 use crate::{
     controller::scene::{Scene, condition, holds},
     kit::process::{Process, product},
@@ -236,6 +236,9 @@ async fn every_panel_and_every_recording_rule_has_data_and_no_alert_fires() -> R
         }
     }
     assert_eq!(firing, Vec::<Value>::new());
+    for query in runbooks::queries() {
+        prometheus.query(&query).await.context(query)?;
+    }
     every_metric_is_shown(&prometheus).await
 }
 

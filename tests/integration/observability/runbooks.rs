@@ -42,6 +42,18 @@ fn runbooks() -> BTreeMap<String, String> {
     read.collect()
 }
 
+/// Queries that runbooks tell people to ask.
+pub(super) fn queries() -> Vec<String> {
+    let mut queries = Vec::new();
+    for text in runbooks().values() {
+        let blocks = text.split("```promql\n").skip(1);
+        let blocks = blocks.filter_map(|rest| rest.split("```").next());
+        queries.extend(blocks.flat_map(str::lines).map(str::to_owned));
+    }
+    assert!(queries.len() > 40, "found only {}", queries.len());
+    queries
+}
+
 fn sections(text: &str) -> Vec<&str> {
     text.lines()
         .filter_map(|line| line.strip_prefix("## "))
