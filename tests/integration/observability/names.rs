@@ -13,12 +13,10 @@ const SOMETIMES: [(&str, &str, &str); 1] = [(
 )];
 
 /// Words of the language that stand where a name could.
-const WORDS: [&str; 11] = [
-    "and",
-    "or",
-    "unless",
-    "bool",
-    "offset",
+const WORDS: [&str; 5] = ["and", "or", "unless", "bool", "offset"];
+
+/// Words that a list of labels may follow.
+const BEFORE_LABELS: [&str; 6] = [
     "by",
     "without",
     "on",
@@ -97,9 +95,9 @@ pub(super) fn asked(query: &str) -> BTreeSet<String> {
         let follows = |start: &str| after.trim_start().starts_with(start);
         let is_called = ["(", "by (", "without ("].into_iter().any(follows);
         let is_number = word.starts_with(|letter: char| letter.is_ascii_digit());
-        if WORDS.contains(&word) && word != "bool" {
+        if BEFORE_LABELS.contains(&word) {
             rest = without_labels(after);
-        } else if !is_called && !is_number && word != "bool" && word != "offset" {
+        } else if !is_called && !is_number && !WORDS.contains(&word) {
             found.insert(word.to_owned());
         }
     }
