@@ -9,6 +9,7 @@ mod histories;
 pub(crate) mod hook;
 mod hostile;
 mod lookup;
+mod panics;
 mod quiet;
 mod restore;
 mod rollout;
