@@ -6,7 +6,7 @@ mod cases;
 mod corpus;
 mod guard;
 mod histories;
-mod hook;
+pub(crate) mod hook;
 mod hostile;
 mod lookup;
 mod panics;
