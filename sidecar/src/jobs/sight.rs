@@ -1,5 +1,5 @@
 //! Objects as the API server shows them, read only as far as anybody looks: a whole Job has 50 KB in memory, this one a few
-//! hundred bytes. What is not looked at is not in the program either, which would be a tenth larger.
+//! hundred bytes. What is not looked at is not in the program either.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
