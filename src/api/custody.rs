@@ -12,7 +12,8 @@ pub use evidence::{
     Absence, CreateCall, Deletion, Evidence, LastStatus, Outcome, OwnerState, PodEvidence, PodState,
 };
 pub use read::{
-    actor_of, deletion_of, ended, last_status_of, never_ran, pod_state_of, report_of, witness,
+    actor_of, deletion_of, ended, last_status_of, never_ran, pod_state_of, report_of, testimony,
+    witness,
 };
 
 use jiff::{SignedDuration, Timestamp};
