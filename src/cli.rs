@@ -5,6 +5,7 @@
 pub mod crds;
 pub mod failure;
 pub mod release;
+pub mod run;
 pub mod session;
 pub mod shown;
 pub mod webhook_configuration;
@@ -30,6 +31,8 @@ enum Command {
     Crds(crds::Args),
     /// Take the finalizers of custody from Jobs and pods by hand, where no controller is left to do it.
     Release(release::Args),
+    /// Submit, list, show, wait for, read and cancel runs.
+    Run(run::Args),
     /// Print the webhook configurations of a rung, to look at or to apply.
     WebhookConfiguration(webhook_configuration::Args),
 }
@@ -40,6 +43,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Controller(args) => program::block_on(controller::run(args)),
         Command::Crds(args) => crds::run(args),
         Command::Release(args) => session::carry_out(release::run(args)),
+        Command::Run(args) => session::carry_out(run::run(args)),
         Command::WebhookConfiguration(args) => told(webhook_configuration::run(args)),
     }
 }

@@ -1,7 +1,9 @@
 //! The commands of `agents` that talk to a cluster, as a person runs them, against the real API server.
 
 mod crds;
+mod logs;
 mod release;
+mod runs;
 
 use std::path::Path;
 use std::process::Stdio;
