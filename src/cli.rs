@@ -3,6 +3,7 @@
 //! Parses and dispatches; what a command does is in a module of its own.
 
 pub mod crds;
+pub mod explain;
 pub mod failure;
 pub mod release;
 pub mod run;
@@ -29,6 +30,8 @@ enum Command {
     Controller(controller::Args),
     /// Print the CustomResourceDefinitions of all kinds, hold them against a cluster, or apply them.
     Crds(crds::Args),
+    /// Say why a run is in the state that it is in.
+    Explain(explain::Args),
     /// Take the finalizers of custody from Jobs and pods by hand, where no controller is left to do it.
     Release(release::Args),
     /// Submit, list, show, wait for, read and cancel runs.
@@ -42,6 +45,7 @@ pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Controller(args) => program::block_on(controller::run(args)),
         Command::Crds(args) => crds::run(args),
+        Command::Explain(args) => session::carry_out(explain::run(args)),
         Command::Release(args) => session::carry_out(release::run(args)),
         Command::Run(args) => session::carry_out(run::run(args)),
         Command::WebhookConfiguration(args) => told(webhook_configuration::run(args)),

@@ -1,6 +1,7 @@
 //! The commands of `agents` that talk to a cluster, as a person runs them, against the real API server.
 
 mod crds;
+mod explain;
 mod logs;
 mod release;
 mod runs;
