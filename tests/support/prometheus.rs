@@ -132,6 +132,11 @@ impl Prometheus {
         waited.map(drop).with_context(|| self.log())
     }
 
+    /// Where it answers, as `host:port`.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
     /// What it has said so far.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
