@@ -2,10 +2,17 @@
 
 use std::error::Error as StdError;
 
+use super::shown::plain;
 use crate::kit::exit::Exit;
 
 /// Causes beyond which nobody reads on.
 const MOST_CAUSES: usize = 5;
+
+/// What API servers say about a kind that they do not have.
+const UNKNOWN: [&str; 2] = [
+    "could not find the requested resource",
+    "404 page not found",
+];
 
 /// A command that did not do what it was asked to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,10 +83,7 @@ impl Failure {
             403 => {
                 said.next("ask for this right; `kubectl auth can-i --list` shows the ones you have")
             }
-            404 if status
-                .message
-                .contains("could not find the requested resource") =>
-            {
+            404 if UNKNOWN.iter().any(|words| status.message.contains(words)) => {
                 said.next("the cluster does not have our kinds: `agents crds apply` installs them")
             }
             _ => said,
@@ -101,7 +105,7 @@ impl Failure {
         } = self;
         let mut text = format!("error: {what}\n");
         for cause in causes {
-            text += &format!("  because: {cause}\n");
+            text += &format!("  because: {}\n", plain(cause));
         }
         if let Some(next) = next {
             text += &format!("  next: {next}\n");

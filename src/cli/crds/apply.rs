@@ -184,7 +184,7 @@ fn unserved(seen: &CustomResourceDefinition) -> Option<String> {
     }
     let told = conditions
         .iter()
-        .filter(|one| one.status != "True" && !["Terminating"].contains(&one.type_.as_str()));
+        .filter(|one| one.status != "True" && one.type_ != "Terminating");
     let told: Vec<String> = told
         .map(|one| {
             format!(

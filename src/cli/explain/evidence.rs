@@ -62,11 +62,10 @@ fn of_pod(pod: &Pod) -> Option<String> {
         }
     }
     let containers = status.container_statuses.as_deref().unwrap_or_default();
-    let states = containers
+    let mut states = containers
         .iter()
         .filter_map(|container| container.state.as_ref());
     states
-        .into_iter()
         .find_map(state)
         .map(|words| format!("Its pod {name} {words}."))
 }

@@ -57,8 +57,10 @@ pub(super) async fn run(session: &Session, args: &Args) -> Result<Exit, Failure>
         true => Api::all(session.client.clone()),
         false => session.api(),
     };
-    let mut params = ListParams::default();
-    params.label_selector = args.selector.clone();
+    let params = ListParams {
+        label_selector: args.selector.clone(),
+        ..ListParams::default()
+    };
     let mut found = list_all("list the runs", &runs, &params).await?;
     found.retain(|run| {
         args.phase

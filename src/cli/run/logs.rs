@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerState, Pod};
 use kube::ResourceExt;
 use kube::api::{ListParams, LogParams};
 use tokio::time::sleep;
@@ -54,9 +54,9 @@ pub(super) async fn run(session: &Session, args: &Args) -> Result<Exit, Failure>
         let is_over = view::ended(&read(session, &args.name).await?).is_some();
         let pods = pods_of(session, &run, args).await?;
         let several = pods.len() > 1;
-        let next = pods
-            .iter()
-            .find(|pod| !done.contains(&pod.name_any()) && (!args.follow || has_begun(pod)));
+        let next = pods.iter().find(|pod| {
+            !done.contains(&pod.name_any()) && (!args.follow || not_begun(pod).is_none())
+        });
         match next {
             Some(pod) => {
                 let ending = print_pod(session, pod, args, several, cut).await?;
@@ -136,6 +136,10 @@ async fn print_pod(
     cut: bool,
 ) -> Result<Ending, Failure> {
     let name = pod.name_any();
+    // The API server gives an empty log of a pod without a node, which would look like one that had nothing to say.
+    if let Some(why) = not_begun(pod) {
+        return Ok(Ending::NotBegun(why));
+    }
     // A stream that was cut goes on at its end: a line twice is worse than a word about it.
     let tail = match cut {
         true => Some(0),
@@ -209,36 +213,39 @@ fn write(
     out.flush()
 }
 
-fn has_begun(pod: &Pod) -> bool {
-    let statuses = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.container_statuses.as_deref());
+/// Why the container has written nothing; none if it may have.
+fn not_begun(pod: &Pod) -> Option<String> {
+    if pod_state_of(pod) != PodState::Active {
+        return None;
+    }
+    let Some(state) = runner(pod) else {
+        let status = pod.status.as_ref();
+        let conditions = status.and_then(|status| status.conditions.as_deref());
+        let mut conditions = conditions.unwrap_or_default().iter();
+        let unplaced = conditions.find(|one| one.type_ == "PodScheduled" && one.status == "False");
+        let why = unplaced.and_then(|one| one.message.clone());
+        return Some(why.unwrap_or_else(|| "its container has not begun".to_owned()));
+    };
+    let waiting = state.waiting.as_ref()?;
+    let why = waiting.message.clone().or_else(|| waiting.reason.clone());
+    Some(why.unwrap_or_else(|| "its container waits".to_owned()))
+}
+
+/// The state of the container that does the work.
+fn runner(pod: &Pod) -> Option<&ContainerState> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
     let own = statuses
-        .unwrap_or_default()
         .iter()
-        .find(|status| status.name == container::AGENT_RUNNER);
-    let state = own.and_then(|status| status.state.as_ref());
-    let begun = state.is_some_and(|state| state.running.is_some() || state.terminated.is_some());
-    begun || pod_state_of(pod) != PodState::Active
+        .find(|status| status.name == container::AGENT_RUNNER)?;
+    own.state.as_ref()
 }
 
 /// Whether the container goes on although its log came to an end.
 async fn still_works(session: &Session, pod: &Pod) -> Result<bool, Failure> {
     let pods = session.api::<Pod>();
     let now = ask("read the pod", pods.get_opt(&pod.name_any())).await?;
-    Ok(now.is_some_and(|now| {
-        let statuses = now
-            .status
-            .as_ref()
-            .and_then(|status| status.container_statuses.as_deref());
-        let own = statuses
-            .unwrap_or_default()
-            .iter()
-            .find(|status| status.name == container::AGENT_RUNNER);
-        own.and_then(|status| status.state.as_ref())
-            .is_some_and(|state| state.running.is_some())
-    }))
+    let state = now.as_ref().and_then(runner);
+    Ok(state.is_some_and(|state| state.running.is_some()))
 }
 
 #[cfg(test)]
@@ -260,6 +267,34 @@ mod tests {
             assert!(matches!(ending, Ok(Ending::Whole)));
             assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn a_pod_that_has_not_begun_says_why() {
+        let said = |status: serde_json::Value| {
+            let pod = serde_json::from_value(
+                serde_json::json!({"metadata": {"name": "p"}, "status": status}),
+            );
+            not_begun(&pod.unwrap())
+        };
+        let container = |state: serde_json::Value| {
+            serde_json::json!({"phase": "Pending", "containerStatuses": [
+                {"name": "agent-runner", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state},
+            ]})
+        };
+        let json = |text: &str| serde_json::from_str(text).unwrap();
+        assert_eq!(
+            said(json("null")).as_deref(),
+            Some("its container has not begun")
+        );
+        let unplaced = json(
+            r#"{"conditions": [{"type": "PodScheduled", "status": "False", "message": "no node fits"}]}"#,
+        );
+        assert_eq!(said(unplaced).as_deref(), Some("no node fits"));
+        let pulling = container(json(r#"{"waiting": {"reason": "ContainerCreating"}}"#));
+        assert_eq!(said(pulling).as_deref(), Some("ContainerCreating"));
+        assert_eq!(said(container(json(r#"{"running": {}}"#))), None);
+        assert_eq!(said(json(r#"{"phase": "Succeeded"}"#)), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::cli::shown::{Format, print};
 use crate::kit::exit::Exit;
 
 /// The run that is asked for.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 #[group(id = "work", args = ["implementation", "text"], required = true, multiple = false)]
 pub(super) struct Args {
     /// Name of the run; the API server makes one up from the agent's if left out.
@@ -79,7 +79,7 @@ pub(super) struct Args {
     #[arg(long)]
     pub(super) wait: bool,
     #[command(flatten)]
-    patience: Option<Patience>,
+    patience: Patience,
     /// How the run is shown; only its name if left out.
     #[arg(short, long, value_enum)]
     pub(super) output: Option<Format>,
@@ -113,9 +113,9 @@ pub(super) async fn run(access: &Access, args: &Args) -> Result<Exit, Failure> {
         Some(format) => list::show(&made, format)?,
         None => print(&format!("{name}\n"))?,
     }
-    match (args.wait, args.patience) {
-        (true, Some(patience)) => wait::until_over(&session, &name, patience.timeout).await,
-        (true, None) | (false, _) => Ok(Exit::Done),
+    match args.wait {
+        true => wait::until_over(&session, &name, args.patience.timeout).await,
+        false => Ok(Exit::Done),
     }
 }
 

@@ -18,6 +18,13 @@ async fn definitions_are_compared_applied_and_never_drop_a_stored_version() -> R
     support::starts_labs!();
     let lab = Lab::start(&own_name("definitions")?, Tier::ControlPlane).await?;
     let file = lab.kubeconfig();
+    let unknown = agents(file, &["run", "list"]).await?;
+    ended(&unknown, 3);
+    assert!(
+        unknown.stderr.contains("`agents crds apply` installs them"),
+        "{}",
+        unknown.stderr
+    );
     let missing = agents(file, &["crds", "diff"]).await?;
     ended(&missing, 5);
     assert_eq!(
