@@ -139,9 +139,9 @@ async fn cancel(session: &Session, args: &CancelArgs) -> Result<Exit, Failure> {
     }
     match wait::end(session, name, patience.timeout).await? {
         Phase::Cancelled => Ok(Exit::Done),
-        phase => Err(Failure::new(format!(
-            "{name} ended {phase} before it could be cancelled"
-        ))),
+        phase @ (Phase::Pending | Phase::Running | Phase::Succeeded | Phase::Failed) => Err(
+            Failure::new(format!("{name} ended {phase} before it could be cancelled")),
+        ),
     }
 }
 

@@ -129,11 +129,12 @@ fn refuse_to_drop(looked_at: &[(CustomResourceDefinition, Standing)]) -> Result<
 
 fn refused(name: &str, error: &kube::Error) -> Failure {
     let failure = Failure::call(&format!("apply {name}"), error);
-    match error {
-        kube::Error::Api(status) if status.code == 409 => failure.next(
+    let is_conflict = matches!(error, kube::Error::Api(status) if status.code == 409);
+    match is_conflict {
+        true => failure.next(
             "--force-conflicts takes these fields over; whoever wrote them will see the change",
         ),
-        _ => failure,
+        false => failure,
     }
 }
 
