@@ -76,7 +76,7 @@ lint-sources: ## The same without licences and what else is linked
 
 .PHONY: generate
 generate: ## Write crds/, the dashboards and the generated documents from the sources; scrapes the programs, so it starts a lab
-	@cargo run --quiet --bin agents -- crds --output crds
+	@cargo run --quiet --bin agents -- crds print --output crds
 	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents:: observability::dashboards::
 
 .PHONY: deny

@@ -3,12 +3,17 @@
 //! Parses and dispatches; what a command does is in a module of its own.
 
 pub mod crds;
+pub mod explain;
+pub mod failure;
+pub mod release;
+pub mod run;
+pub mod session;
+pub mod shown;
 pub mod webhook_configuration;
 
 use crate::controller;
 use crate::kit::{exit::Exit, program};
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Control plane for AI-agent runs on Kubernetes.
@@ -23,12 +28,14 @@ pub struct Cli {
 enum Command {
     /// Reconcile the kinds until told to end.
     Controller(controller::Args),
-    /// Print the CustomResourceDefinitions of all kinds, or write one file per kind.
-    Crds {
-        /// Folder to write to; definitions in it that no kind has any more are removed.
-        #[arg(long)]
-        output: Option<PathBuf>,
-    },
+    /// Print the CustomResourceDefinitions of all kinds, hold them against a cluster, or apply them.
+    Crds(crds::Args),
+    /// Say why a run is in the state that it is in.
+    Explain(explain::Args),
+    /// Take the finalizers of custody from Jobs and pods by hand, where no controller is left to do it.
+    Release(release::Args),
+    /// Submit, list, show, wait for, read and cancel runs.
+    Run(run::Args),
     /// Print the webhook configurations of a rung, to look at or to apply.
     WebhookConfiguration(webhook_configuration::Args),
 }
@@ -37,7 +44,10 @@ enum Command {
 pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Controller(args) => program::block_on(controller::run(args)),
-        Command::Crds { output } => told(crds::run(output.as_deref())),
+        Command::Crds(args) => crds::run(args),
+        Command::Explain(args) => session::carry_out(explain::run(args)),
+        Command::Release(args) => session::carry_out(release::run(args)),
+        Command::Run(args) => session::carry_out(run::run(args)),
         Command::WebhookConfiguration(args) => told(webhook_configuration::run(args)),
     }
 }

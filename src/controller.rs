@@ -34,6 +34,7 @@ use std::sync::Arc;
 use futures::{FutureExt, TryFutureExt};
 
 pub use args::{Args, Config};
+pub(crate) use policy::is_of_policy;
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;

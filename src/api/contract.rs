@@ -17,6 +17,9 @@ pub const CATEGORY: &str = "agents-all";
 /// Who writes, in the bookkeeping of the API server.
 pub const FIELD_MANAGER: &str = "agents-controller";
 
+/// The same where a person writes by the command line.
+pub const COMMAND_LINE_MANAGER: &str = "agents-cli";
+
 /// Labels on the objects that the controller makes.
 pub mod label {
     /// Name of the AgentRun that a Job, pod or ConfigMap belongs to.
@@ -94,6 +97,12 @@ pub mod finalizer {
     pub const EVIDENCE: &str = "agents.proompteng.ai/evidence";
     /// On an AgentRun: held until what it runs has been stopped.
     pub const RUNTIME_CLEANUP: &str = "agents.proompteng.ai/runtime-cleanup";
+}
+
+/// Containers of the pods that the controller makes.
+pub mod container {
+    /// The one that does the work of an AgentRun.
+    pub const AGENT_RUNNER: &str = "agent-runner";
 }
 
 /// Paths of the admin endpoint, the same in all three programs.

@@ -176,7 +176,7 @@ pub(super) fn judge(policy: &Policy, kind: Kind, object: &Value, around: &Surrou
 }
 
 /// Whether a Warning was given because of the policy. It is told once, when a run begins, and stays.
-pub(super) fn is_of_policy(reason: Reason) -> bool {
+pub(crate) fn is_of_policy(reason: Reason) -> bool {
     const REASONS: [Reason; 9] = [
         Reason::MissingRequiredLabels,
         Reason::LabelBlocked,

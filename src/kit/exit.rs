@@ -13,18 +13,38 @@ pub enum Exit {
     Failed,
     /// It was asked in a way that cannot be meant: a wrong flag, variable or argument. Nothing was done.
     Misused,
+    /// The cluster did not answer, or did not allow what was asked.
+    Refused,
+    /// The run that was waited for ended badly.
+    RunFailed,
+    /// It did its work and found something that needs someone: a fault, a difference.
+    Found,
+    /// What was waited for did not come in time.
+    TimedOut,
 }
 
 impl Exit {
     /// Every way to end.
-    pub const ALL: &'static [Self] = &[Self::Done, Self::Failed, Self::Misused];
+    pub const ALL: &'static [Self] = &[
+        Self::Done,
+        Self::Failed,
+        Self::Misused,
+        Self::Refused,
+        Self::RunFailed,
+        Self::Found,
+        Self::TimedOut,
+    ];
 
-    /// The number for the shell; clap has the same one for a wrong command line.
+    /// The number for the shell; clap has the same one for a wrong command line, and `timeout` for the end of patience.
     pub const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Misused => 2,
+            Self::Refused => 3,
+            Self::RunFailed => 4,
+            Self::Found => 5,
+            Self::TimedOut => 124,
         }
     }
 
@@ -38,6 +58,12 @@ impl Exit {
             Self::Misused => {
                 "A flag, variable or argument is wrong; nothing was done, and all that is wrong is listed."
             }
+            Self::Refused => "The cluster did not answer, or did not allow what was asked.",
+            Self::RunFailed => "The run that was waited for ended Failed or Cancelled.",
+            Self::Found => {
+                "The command did its work and found something that needs someone: a fault or a difference."
+            }
+            Self::TimedOut => "What was waited for did not come within the time that was given.",
         }
     }
 }

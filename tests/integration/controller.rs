@@ -15,7 +15,7 @@ mod lifecycle;
 mod looks;
 mod memories;
 mod orchestrations;
-mod pods;
+pub(crate) mod pods;
 mod policy;
 mod queue_stream;
 mod refuses;

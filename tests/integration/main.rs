@@ -13,6 +13,7 @@ mod kit;
 mod lab;
 mod layers;
 mod observability;
+mod operate;
 mod packages;
 mod registration;
 mod sidecar;

@@ -21,13 +21,13 @@ use super::settings::Runner;
 use super::turn::Turn;
 use super::vcs::{self, Resolved};
 use super::work::Work;
-use crate::api::contract::{finalizer, label};
+use crate::api::contract::{container, finalizer, label};
 use crate::api::kinds::agents::agent_run::WorkflowStep;
 use crate::api::kinds::{Agent, AgentRun};
 use crate::api::names::LabelValue;
 
 /// Name of the container that does the work.
-pub(super) const CONTAINER: &str = "agent-runner";
+pub(super) const CONTAINER: &str = container::AGENT_RUNNER;
 
 /// What is made for a turn of a run.
 #[derive(Clone, Debug, PartialEq)]

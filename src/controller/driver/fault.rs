@@ -178,7 +178,7 @@ mod tests {
     fn only_conflicts_without_end_are_told_and_not_each_of_them() {
         for class in Class::ALL {
             let told = (0..=30).filter(|failures| class.persists(*failures).is_some());
-            let expected: &[u32] = if class == Class::Conflict {
+            let expected: &[u32] = if *class == Class::Conflict {
                 &[10, 20, 30]
             } else {
                 &[]

@@ -14,7 +14,7 @@ use super::scene::{DEADLINE, Scene, condition, holds, phase_of};
 use crate::lab::node::import_probe;
 
 /// A scene on a node, with an Agent that behaves as the parameter `behave` says.
-async fn stage(lab: &Lab) -> Result<(Scene, String)> {
+pub(crate) async fn stage(lab: &Lab) -> Result<(Scene, String)> {
     static KINDS: OnceCell<String> = OnceCell::const_new();
     KINDS.get_or_try_init(|| crds::install(lab)).await?;
     let image = import_probe(lab).await?;
@@ -35,7 +35,7 @@ async fn stage(lab: &Lab) -> Result<(Scene, String)> {
 }
 
 /// A run that behaves so; `more` goes into its spec.
-async fn run(scene: &Scene, image: &str, behave: &str, more: Value) -> Result<AgentRun> {
+pub(crate) async fn run(scene: &Scene, image: &str, behave: &str, more: Value) -> Result<AgentRun> {
     let mut spec = json!({
         "parameters": {"behave": behave},
         "workload": {"image": image, "resources": {"limits": {"memory": "64Mi"}}},

@@ -1,0 +1,135 @@
+//! `agents run logs`: real pods on a node, and what is said when there is nothing to read.
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::DeleteParams;
+use serde_json::json;
+use support::{lab, wait};
+
+use super::{agents, ended};
+use crate::controller::pods;
+use crate::controller::scene::{ALONE, DEADLINE, Scene};
+
+#[tokio::test]
+async fn the_log_of_a_real_pod_is_followed_to_its_end_and_read_again() -> Result<()> {
+    let lab = support::node_lab!();
+    let (scene, image) = pods::stage(lab).await?;
+    let _controller = scene.controller_by(lab.kubeconfig())?;
+    pods::run(&scene, &image, "wait", json!({})).await?;
+    let words = ["run", "-n", &scene.here.name, "logs", "wait"];
+    let stop = async {
+        scene.until_phase("wait", "Running").await?;
+        let begun = |pods: &[Pod]| {
+            pods.iter().any(|pod| {
+                pod.status
+                    .as_ref()
+                    .and_then(|status| status.phase.as_deref())
+                    == Some("Running")
+            })
+        };
+        wait::until_listed(&scene.here.api::<Pod>(), "", DEADLINE, begun).await?;
+        agents(
+            lab.kubeconfig(),
+            &["run", "-n", &scene.here.name, "cancel", "wait"],
+        )
+        .await
+    };
+    let follow = [&words[..], &["--follow"]].concat();
+    let (followed, stopped) = tokio::join!(agents(lab.kubeconfig(), &follow), stop);
+    ended(&stopped?, 0);
+    let followed = followed?;
+    ended(&followed, 0);
+    assert!(followed.stdout.starts_with("at work\n"), "{followed:?}");
+
+    pods::run(&scene, &image, "succeed", json!({})).await?;
+    scene.until_phase("succeed", "Succeeded").await?;
+    let whole = agents(
+        lab.kubeconfig(),
+        &["run", "-n", &scene.here.name, "logs", "succeed"],
+    )
+    .await?;
+    ended(&whole, 0);
+    assert_eq!(whole.stdout, "Do it.\n");
+    let tail = agents(
+        lab.kubeconfig(),
+        &[
+            "run",
+            "-n",
+            &scene.here.name,
+            "logs",
+            "succeed",
+            "--tail",
+            "0",
+        ],
+    )
+    .await?;
+    assert_eq!((tail.code, tail.stdout.as_str()), (Some(0), ""));
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_pod_it_is_said_why_and_which_setting_decides() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let file = lab::shared().await?.kubeconfig();
+    let logs = ["run", "-n", scene.here.name.as_str(), "logs", "fix"];
+    scene
+        .run(
+            "fix",
+            json!({"runtime": {"type": "job", "config": {"ttlSecondsAfterFinished": 0}}}),
+        )
+        .await?;
+    let early = agents(file, &logs).await?;
+    ended(&early, 1);
+    assert!(
+        early
+            .stderr
+            .contains("fix has no pod to read from: it is Pending"),
+        "{}",
+        early.stderr
+    );
+    let _controller = scene.controller().await?;
+    scene.until_phase("fix", "Running").await?;
+    let unread = agents(file, &logs).await?;
+    ended(&unread, 0);
+    assert!(
+        unread.stderr.contains("has written nothing yet"),
+        "{}",
+        unread.stderr
+    );
+    scene.end_pod("fix", 0).await?;
+    scene.until_phase("fix", "Succeeded").await?;
+    scene.until_free("fix").await?;
+    let pod = scene.pod("fix").await?.metadata.name.unwrap_or_default();
+    let pods = scene.here.api::<Pod>();
+    pods.delete(&pod, &DeleteParams::default().grace_period(0))
+        .await?;
+    wait::until_gone(&pods, &pod, DEADLINE).await?;
+    let gone = agents(file, &logs).await?;
+    ended(&gone, 1);
+    assert!(
+        gone.stderr.contains("fix ended Succeeded at "),
+        "{}",
+        gone.stderr
+    );
+    assert!(
+        gone.stderr.contains("someone removed its pods"),
+        "{}",
+        gone.stderr
+    );
+    scene
+        .here
+        .kubectl
+        .run(&["delete", "job", "fix-job", "--wait"])
+        .await?
+        .ok()?;
+    let gone = agents(file, &logs).await?;
+    ended(&gone, 1);
+    assert!(
+        gone.stderr
+            .contains("spec.runtime.config.ttlSecondsAfterFinished"),
+        "{}",
+        gone.stderr
+    );
+    Ok(())
+}
