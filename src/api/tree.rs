@@ -4,6 +4,8 @@
 //! are built, looked at once and thrown away; for those there is [`Tree`]. Wherever something is changed, compared or
 //! kept, a [`Value`] is the better one.
 
+mod cursor;
+mod quick;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,8 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
+
+pub use cursor::Cursor;
 
 use super::cause::quoted;
 
@@ -68,6 +72,10 @@ impl<'a> Tree<'a> {
     /// When the text is no JSON, when it is nested so deeply that reading it could exhaust the stack, and when a key stands
     /// twice, since two readers might then see two objects.
     pub fn parse(text: &'a str) -> serde_json::Result<Self> {
+        quick::read(text).map_or_else(|| Self::parse_thoroughly(text), Ok)
+    }
+
+    fn parse_thoroughly(text: &'a str) -> serde_json::Result<Self> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let tree = Strict.deserialize(&mut deserializer)?;
         deserializer.end()?;

@@ -13,6 +13,7 @@ mod fuzzed;
 mod kit;
 mod lab;
 mod layers;
+mod observability;
 mod packages;
 mod registration;
 mod sidecar;

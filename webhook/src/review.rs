@@ -1,10 +1,12 @@
 //! An AdmissionReview as it comes in, borrowed from the bytes that hold it.
 //!
 //! One pass over the bytes finds everything that decisions look at; specs and statuses stay text until someone needs
-//! them, and what nobody needs (managed fields, most annotations) is never built. Decides nothing.
+//! them, and what nobody needs (managed fields, most annotations) is never built. `quick` reads what API servers send; the
+//! derived reader reads everything else, and says what is wrong. Decides nothing.
 
 mod json;
 mod metadata;
+mod quick;
 #[cfg(test)]
 mod tests;
 mod uid;
@@ -18,7 +20,6 @@ use std::fmt;
 use std::ops::Deref;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// The one version of reviews that is understood and answered.
 pub const API_VERSION: &str = "admission.k8s.io/v1";
@@ -29,6 +30,12 @@ pub const KIND: &str = "AdmissionReview";
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
 
 impl Deref for Text<'_> {
     type Target = str;
@@ -140,11 +147,11 @@ pub struct Object<'a> {
     #[serde(borrow, default)]
     pub metadata: Metadata<'a>,
     /// What is wanted, as text.
-    #[serde(borrow, default)]
-    pub spec: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::text")]
+    pub spec: Option<&'a str>,
     /// What was observed, as text.
-    #[serde(borrow, default)]
-    pub status: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "json::text")]
+    pub status: Option<&'a str>,
 }
 
 /// Why bytes are not a review.
@@ -166,7 +173,7 @@ pub enum Malformed {
     NoUid,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Review<'a> {
     #[serde(borrow)]
@@ -189,7 +196,7 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
         request,
     } = match std::str::from_utf8(body) {
         // Every text is known to be one, so that none is looked at again.
-        Ok(text) => serde_json::from_str(text)?,
+        Ok(text) => quick::read(text).map_or_else(|| serde_json::from_str(text), Ok)?,
         Err(_) => serde_json::from_slice(body)?, // names the place
     };
     if &*api_version != API_VERSION || &*kind != KIND {

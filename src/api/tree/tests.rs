@@ -1,5 +1,7 @@
+use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::*;
 use crate::api::kinds::AgentRunSpec;
@@ -91,5 +93,73 @@ fn types_are_read_from_either_alike() {
         if let (Ok(of_tree), Ok(of_value)) = (of_tree, of_value) {
             assert_eq!(json!(of_tree), json!(of_value));
         }
+    }
+}
+
+/// Values as objects hold them.
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-9..9).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[ a-z\n\"\\\\é\u{1}]{0,20}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map("[a-e\"]{0,2}", inner, 0..5)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// Texts of JSON, of which something is replaced by something else.
+fn spoilt() -> impl Strategy<Value = String> {
+    let other = r#"[\[\]{}:,"\\ 0.eE+tfnu-]{0,2}"#;
+    let place = any::<prop::sample::Index>();
+    (values(), place, 0..3_usize, other).prop_map(|(value, place, length, other)| {
+        let mut text: Vec<char> = value.to_string().chars().collect();
+        let start = place.index(text.len());
+        let end = (start + length).min(text.len());
+        text.splice(start..end, other.chars());
+        text.into_iter().collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn what_the_quick_reader_reads_the_thorough_one_reads_alike(text in spoilt()) {
+        if let Some(tree) = quick::read(&text) {
+            prop_assert_eq!(Some(tree), Tree::parse_thoroughly(&text).ok());
+        }
+        let mut cursor = Cursor::new(&text);
+        if let Some(passed) = cursor.skip().filter(|_| cursor.is_at_end()) {
+            let raw: Option<&RawValue> = serde_json::from_str(&text).ok();
+            prop_assert_eq!(Some(passed), raw.map(RawValue::get));
+        }
+    }
+}
+
+#[test]
+fn what_machines_write_is_read_quickly() {
+    let text =
+        r#"{"a":[1,-2,"x","tab\t",null,true,{}],"b":{"c":"\u00e9 and a longer text"},"d":[]}"#;
+    assert_eq!(quick::read(text), Tree::parse_thoroughly(text).ok());
+    let mut cursor = Cursor::new(text);
+    assert_eq!(cursor.skip(), Some(text));
+    for unusual in [
+        r#"{"b":1,"a":2}"#,
+        r#"{"a":1,"a":2}"#,
+        r#"{"a\t":1}"#,
+        "[1.5]",
+        "[-0]",
+        "[1234567890123456789]",
+        "[1] x",
+    ] {
+        assert_eq!(quick::read(unusual), None, "{unusual}");
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn decide(
     if subject.door != Door::Validate || !is_new || kind == Kind::Orchestration {
         return false;
     }
-    let Some(Ok(spec @ Tree::Fields(_))) = new.spec.map(|raw| Tree::parse(raw.get())) else {
+    let Some(Ok(spec @ Tree::Fields(_))) = new.spec.map(Tree::parse) else {
         return false;
     };
     let name = Some(&*new.metadata.name).filter(|name| !name.is_empty());

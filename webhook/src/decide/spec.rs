@@ -9,7 +9,6 @@ use agents::api::kind::Kind;
 use agents::api::policy::Mode;
 use agents::api::references::{Reference, references};
 use json_patch::PatchOperation;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{Context, clean, policy, trace};
@@ -60,7 +59,7 @@ pub(super) fn decide(
 /// Whether nothing changes that a rule is about. The API server writes both objects the same way, so text is enough; a
 /// difference in text alone costs a closer look and nothing else.
 fn is_same(old: &Object<'_>, new: &Object<'_>) -> bool {
-    old.spec.map(RawValue::get) == new.spec.map(RawValue::get)
+    old.spec == new.spec
         && old.metadata.labels == new.metadata.labels
         && old.metadata.traceparent() == new.metadata.traceparent()
 }

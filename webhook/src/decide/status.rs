@@ -6,7 +6,6 @@ use agents::api::examine::examine_status;
 use agents::api::kind::Kind;
 use agents::api::policy::{Mode, Policy};
 use agents::api::status::{StatusRule, check, repair};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Context, conclude};
@@ -27,8 +26,7 @@ pub(super) fn decide(
     let (Some(new), Some(old)) = (&subject.request.object, &subject.request.old_object) else {
         return;
     };
-    let same = new.status.map(RawValue::get) == old.status.map(RawValue::get);
-    if same || restores(subject, context) {
+    if new.status == old.status || restores(subject, context) {
         return;
     }
     let sent = match tree(new) {

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use agents::api::cause::quoted;
-use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::map::Entry;
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
@@ -20,10 +20,18 @@ pub struct Unreadable(String);
 ///
 /// When a key stands twice, since two readers might then see two objects, and when it is nested so deeply that reading
 /// it could exhaust the stack. The API server sends neither on its own account.
-pub fn read(raw: &RawValue) -> Result<Value, Unreadable> {
-    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+pub fn read(text: &str) -> Result<Value, Unreadable> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = Strict.deserialize(&mut deserializer);
     read.map_err(|error| Unreadable(error.to_string()))
+}
+
+/// A part of an object that stays text.
+pub(super) fn text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de str>, D::Error> {
+    let raw = Option::<&RawValue>::deserialize(deserializer)?;
+    Ok(raw.map(RawValue::get))
 }
 
 #[derive(Clone, Copy)]

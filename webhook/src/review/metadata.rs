@@ -62,7 +62,16 @@ impl<'a> Metadata<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Labels<'a>(Vec<(Text<'a>, Text<'a>)>);
 
-impl Labels<'_> {
+impl<'a> Labels<'a> {
+    /// Adds one behind all others; says whether its place is there.
+    pub(super) fn push(&mut self, key: &'a str, value: &'a str) -> bool {
+        let is_last = self.0.last().is_none_or(|(last, _)| &**last < key);
+        if is_last {
+            self.0.push((key.into(), value.into()));
+        }
+        is_last
+    }
+
     /// Keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (&**key, &**value))

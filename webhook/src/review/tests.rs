@@ -25,7 +25,7 @@ fn everything_that_decisions_look_at_is_found() {
     assert!(request.user_info.is("system:authenticated"));
     assert!(!request.user_info.is("system:masters"));
     let (new, old) = (request.object.unwrap(), request.old_object.unwrap());
-    assert_eq!(new.spec.unwrap().get(), r#"{"command":["y"],"image":"x"}"#);
+    assert_eq!(new.spec.unwrap(), r#"{"command":["y"],"image":"x"}"#);
     assert_eq!(&*old.metadata.uid, "u-1");
     assert_eq!(old.metadata.generation, Some(2));
 }
@@ -146,18 +146,58 @@ fn the_uid_is_found_however_broken_the_rest_is() {
 
 #[test]
 fn a_part_that_two_readers_could_read_differently_is_not_read() {
-    let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
     assert_eq!(
-        read(&raw(r#"{"a": [1, -2, 2.5, "x", null, true], "b": {}}"#)).unwrap(),
+        read(r#"{"a": [1, -2, 2.5, "x", null, true], "b": {}}"#).unwrap(),
         json!({"a": [1, -2, 2.5, "x", null, true], "b": {}})
     );
-    let twice = read(&raw(r#"{"a": {"image": 1, "image": 2}}"#)).unwrap_err();
+    let twice = read(r#"{"a": {"image": 1, "image": 2}}"#).unwrap_err();
     assert!(
         twice
             .to_string()
             .contains(r#"the key "image" stands twice"#),
         "{twice}"
     );
-    let deep = read(&raw(&format!("{}{}", "[".repeat(500), "]".repeat(500)))).unwrap_err();
+    let deep = read(&format!("{}{}", "[".repeat(500), "]".repeat(500))).unwrap_err();
     assert!(deep.to_string().contains("recursion limit"), "{deep}");
+}
+
+/// What both readers make of a text, if they read it.
+fn readings(text: &str) -> (Option<String>, Option<String>) {
+    let told = |review: Review<'_>| format!("{review:?}");
+    (
+        quick::read(text).map(told),
+        serde_json::from_str(text).ok().map(told),
+    )
+}
+
+#[test]
+fn what_api_servers_send_is_read_quickly_and_as_the_thorough_reader_reads_it() {
+    let mut old = stored(Kind::Tool, json!({"image": "x"}));
+    old["status"] = json!({"phase": "Ready", "share": 0.5});
+    let mut new = tool();
+    new["metadata"]["labels"] = json!({"app": "a", "team": "b"});
+    new["metadata"]["annotations"] = json!({
+        "agents.proompteng.ai/traceparent": "t",
+        "kubectl.kubernetes.io/last-applied-configuration": "{\"a\": \"\\u00e9\"}",
+    });
+    for review in [
+        review("CREATE", Some(&new), None),
+        review("UPDATE", Some(&new), Some(&old)),
+        review("DELETE", None, Some(&job())),
+    ] {
+        let text = review.to_string();
+        let (quick, thorough) = readings(&text);
+        assert!(quick.is_some(), "{text}");
+        assert_eq!(quick, thorough, "{text}");
+        // However it is spoilt, the quick reader says the same or nothing.
+        for place in (0..text.len()).filter(|place| text.is_char_boundary(*place)) {
+            for other in [
+                "", "\"", "{", "}", "[", "]", ",", ":", "\\", "0", "n", " ", "\u{1}",
+            ] {
+                let spoilt = format!("{}{other}{}", &text[..place], &text[place + 1..]);
+                let (quick, thorough) = readings(&spoilt);
+                assert!(quick.is_none() || quick == thorough, "{spoilt}");
+            }
+        }
+    }
 }
