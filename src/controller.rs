@@ -40,7 +40,7 @@ use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
 use crate::api::kind::Kind;
 use crate::api::sanitise;
-use crate::cluster::client_before;
+use crate::cluster::{Need, client_before};
 use crate::events::{self, Regarding, Reporter};
 use crate::kit::admin::Paths;
 use crate::kit::program::{Error, Program};
@@ -49,6 +49,7 @@ use args::OwnPod;
 use context::{Clock, Context};
 use driver::Pace;
 use egress::Egress;
+use groups::Groups;
 use lease::{Elector, Post};
 use metrics::Metrics;
 use start::Checks;
@@ -72,7 +73,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     };
     let Config {
         common,
-        mut groups,
+        groups,
         workers,
         sweep,
         pod,
@@ -97,9 +98,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     lease.namespace = lease.namespace.or(pod.namespace.clone());
     let home = client.default_namespace().to_owned();
     let lease_home = lease.namespace.clone().unwrap_or_else(|| home.clone());
-    if !runs.runner.vcs.enabled {
-        groups.left_out = Some(Kind::VersionControlProvider);
-    }
+    let groups = without_unused(groups, &runs);
     let needs = needs::all(&groups, lease.enabled.then_some(&*lease_home));
     let gate = program.readiness.gate("cluster");
     let (checks, fit) = Checks::new(client.clone(), needs, gate);
@@ -153,6 +152,25 @@ pub async fn run(args: Args) -> Result<(), Error> {
             .map_err(Into::into)
     });
     program.run().await
+}
+
+/// The groups without the kind that these settings have no use for.
+fn without_unused(mut groups: Groups, runs: &agent_run::Settings) -> Groups {
+    if !runs.runner.vcs.enabled {
+        groups.left_out = Some(Kind::VersionControlProvider);
+    }
+    groups
+}
+
+/// What the controllers must be able to do in the cluster with these settings, for whoever grants it.
+pub fn needs(config: &Config) -> Vec<Need> {
+    let groups = without_unused(config.groups.clone(), &config.runs);
+    let own = config.lease.namespace.as_ref();
+    let lease = own.or(config.pod.namespace.as_ref());
+    needs::all(
+        &groups,
+        lease.filter(|_| config.lease.enabled).map(String::as_str),
+    )
 }
 
 /// Tells this process from every other: two pods never have the same.

@@ -27,6 +27,7 @@ use agents::kit::program::Program;
 use board::Board;
 use look::Inspector;
 use metrics::Metrics;
+pub use needs::all as needs;
 pub use settings::Settings;
 use watch::Watch;
 
@@ -38,7 +39,7 @@ pub async fn attach(
     instance: &str,
 ) {
     let Settings { scopes } = settings;
-    let needs = needs::all(&scopes);
+    let needs = needs(&scopes);
     let is_wanted = !scopes.is_empty();
     let board = Arc::new(Board::new(scopes));
     let metrics = Metrics::register(program.metrics(), &board);

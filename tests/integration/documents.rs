@@ -7,6 +7,7 @@ mod lab;
 mod metrics;
 mod paths;
 mod status;
+mod values;
 mod webhook;
 
 use agents::kit::config::{Settings, describe};

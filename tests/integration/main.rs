@@ -4,6 +4,7 @@
 #![cfg(test)]
 
 mod api_server;
+mod chart;
 mod controller;
 mod crds;
 mod documents;

@@ -59,9 +59,9 @@ pub(crate) enum Command {
         #[arg(short, long)]
         follow: bool,
     },
-    /// Build programs into the cache; without TOOL, what tests need: the highest tier that this machine can run, and telemetry
+    /// Build programs into the cache; without TOOL, what tests need: the highest tier that this machine can run, telemetry, and the chart
     Build {
-        /// Names of tools, or the groups `control-plane`, `node` and `telemetry`
+        /// Names of tools, or the groups `control-plane`, `node`, `telemetry` and `chart`
         tools: Vec<String>,
     },
     /// Run kubectl against a lab

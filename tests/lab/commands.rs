@@ -123,7 +123,7 @@ async fn build_tools(wanted: &[String]) -> Result<()> {
     }
     let names = if wanted.is_empty() {
         let cluster = tools::of_tier(node::usable_tier(report).await?);
-        [&cluster, tools::TELEMETRY].concat()
+        [&cluster, tools::TELEMETRY, tools::CHART].concat()
     } else {
         tools::expand(wanted)?
     };

@@ -7,6 +7,7 @@ pub mod crds;
 pub mod events;
 pub mod fixtures;
 pub mod gateway;
+pub mod helm;
 pub mod http;
 pub mod image;
 pub mod kstatus;

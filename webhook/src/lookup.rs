@@ -56,6 +56,11 @@ impl Lookup {
         (lookup, follower)
     }
 
+    /// The kinds that a look-up lists and watches, for whoever grants the rights.
+    pub fn followed() -> impl Iterator<Item = Kind> {
+        Index::followed().map(|(kind, _)| kind)
+    }
+
     /// What the policy needs to know about the objects that this one refers to.
     pub fn surroundings(&self, kind: Kind, object: &Value) -> Surroundings {
         self.index.surroundings(kind, object)

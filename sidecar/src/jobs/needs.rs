@@ -6,7 +6,7 @@ use agents::api::kind::Kind;
 use agents::cluster::{Need, Scope};
 
 /// Everything that is needed, for all scopes.
-pub(super) fn all(scopes: &[Scope]) -> Vec<Need> {
+pub fn all(scopes: &[Scope]) -> Vec<Need> {
     let each = scopes.iter().flat_map(|scope| {
         [
             Need::other("batch", "jobs", &["get", "list", "watch"], scope),

@@ -226,6 +226,9 @@ pub const NODE: &[&str] = &[
 /// What reads the pages of the sidecar and what pushes to it, in tests.
 pub const TELEMETRY: &[&str] = &["prometheus", "promtool", "go-otel"];
 
+/// What renders the chart and holds it against schemas, in tests.
+pub const CHART: &[&str] = &["helm", "helm3", "kubeconform"];
+
 /// Folder of the packages for Python that push and read as well; [`build::python`] brings them.
 pub const PYTHON: &str = "python-otel";
 
@@ -237,7 +240,7 @@ pub fn of_tier(tier: Tier) -> Vec<&'static str> {
     }
 }
 
-/// Replaces the names of groups (`control-plane`, `node`, `telemetry`) by their members and refuses unknown names.
+/// Replaces the names of groups (`control-plane`, `node`, `telemetry`, `chart`) by their members and refuses unknown names.
 pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
     let mut names = Vec::new();
     for word in wanted {
@@ -245,10 +248,11 @@ pub fn expand(wanted: &[String]) -> Result<Vec<&'static str>> {
             "control-plane" => names.extend(CONTROL_PLANE),
             "node" => names.extend(NODE),
             "telemetry" => names.extend(TELEMETRY),
+            "chart" => names.extend(CHART),
             name => match all_tools().find(|known| known.name == name) {
                 Some(known) => names.push(known.name),
                 None => bail!(
-                    "there is no tool `{name}`; known are the groups control-plane, node and telemetry, and {}",
+                    "there is no tool `{name}`; known are the groups control-plane, node, telemetry and chart, and {}",
                     all_tools()
                         .map(|known| known.name)
                         .collect::<Vec<_>>()
@@ -343,7 +347,7 @@ mod tests {
     fn names_are_unique_and_groups_name_known_tools() {
         let names: Vec<_> = all_tools().map(|tool| tool.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-        let groups = ["control-plane", "node", "telemetry"].map(str::to_owned);
+        let groups = ["control-plane", "node", "telemetry", "chart"].map(str::to_owned);
         for name in expand(&groups).unwrap() {
             assert!(names.contains(&name), "{name}");
         }

@@ -1,0 +1,32 @@
+//! The chart: what it renders for which values, and what it refuses. A real `helm` does it; a real cluster takes it.
+
+mod certificates;
+mod copies;
+mod delivery;
+mod errors;
+mod install;
+mod matrix;
+mod optional;
+mod registration;
+mod rights;
+mod upstream;
+mod variables;
+
+use anyhow::Result;
+use support::helm::Helm;
+
+#[tokio::test]
+async fn the_chart_passes_the_linter_of_both_helms() -> Result<()> {
+    for program in ["helm", "helm3"] {
+        let helm = Helm::named(program).await?;
+        let said = helm.run(&["lint", "--strict", "charts/agents"], "").await?;
+        assert_eq!(
+            said.code,
+            Some(0),
+            "{program}: {}{}",
+            said.stdout,
+            said.stderr
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! What is wrong with values is said at once, each with its path and what would be right.
+
+use anyhow::Result;
+use serde_json::json;
+use support::helm::Helm;
+
+#[tokio::test]
+async fn all_that_is_wrong_is_said_in_one_message() -> Result<()> {
+    let helm = Helm::new().await?;
+    let values = json!({
+        "controllers": {"enabled": false, "replicaCount": 2},
+        "controller": {
+            "namespaces": ["*", "Team"], "jobTtlSeconds": 5, "jobTtlSecondsAfterFinished": 6,
+            "leaderElection": {"enabled": false, "renewDeadlineSeconds": 40},
+        },
+        "webhook": {"rung": "fail", "replicaCount": 1, "podDisruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}},
+        "runner": {"image": {"repository": "a"}}, "runtime": {"agentRunnerImage": "b"},
+        "database": {"createSecret": {"enabled": true}},
+        "runnerServiceAccount": {"rbac": {"create": true}},
+        "autoscaling": {"enabled": true, "minReplicas": 5},
+        "fullnameOverride": "a-name-that-is-much-too-long-for-what-comes-behind-it",
+    });
+    let said = helm.refusal(&values, &[]).await?;
+    let paths = [
+        "controllers.enabled: `false` has no meaning here",
+        "controller.namespaces: `*` is all namespaces",
+        "controller.namespaces: `*` needs rights in the whole cluster",
+        "controller.namespaces: `Team` is no name of a namespace",
+        "controller.jobTtlSeconds: it is 5 while controller.jobTtlSecondsAfterFinished is 6",
+        "controller.leaderElection.enabled: without it two pods would do the same work",
+        "controller.leaderElection: leaseDurationSeconds must be more",
+        "webhook.replicaCount: on the rung fail nothing is stored",
+        "webhook.podDisruptionBudget: the API takes minAvailable or maxUnavailable",
+        "runtime.agentRunnerImage: runner.image.repository is set as well",
+        "database.createSecret.enabled: the Secret is made of database.url",
+        "runnerServiceAccount.rbac.create: there is no account",
+        "autoscaling.minReplicas: it is more than maxReplicas",
+        "fullnameOverride: it has more than 43 characters",
+    ];
+    for path in paths {
+        assert!(
+            said.contains(&format!("  - {path}")),
+            "{path} is not in {said}"
+        );
+    }
+    let count = paths.len();
+    assert!(
+        said.contains(&format!("{count} of the values cannot be used:")),
+        "{said}"
+    );
+    Ok(())
+}
+
+/// Values that are refused alone, and the beginning of the reason.
+#[tokio::test]
+async fn each_contradiction_has_its_sentence() -> Result<()> {
+    let helm = Helm::new().await?;
+    let cases = [
+        (
+            json!({"webhook": {"tls": {"source": "secret"}}}),
+            "webhook.tls.caBundle: the API server trusts nobody without it",
+        ),
+        (
+            json!({"webhook": {"certManager": {"renderMode": "never"}}}),
+            "webhook.certManager.renderMode: with `never` nobody makes the certificate",
+        ),
+        (
+            json!({"controller": {"enabled": false}, "orchestrationController": {"enabled": false}, "supportingController": {"enabled": false}}),
+            "controller.enabled: nothing is left to do",
+        ),
+        (
+            json!({"metrics": {"service": {"enabled": false}, "serviceMonitor": {"enabled": true}}}),
+            "metrics.serviceMonitor.enabled: it needs the Services",
+        ),
+        (
+            json!({"metrics": {"serviceMonitor": {"enabled": true}, "podMonitor": {"renderMode": "always"}}}),
+            "metrics.podMonitor.renderMode: with the ServiceMonitor every page would be scraped twice",
+        ),
+        (
+            json!({"database": {"url": "postgres://a", "secretRef": {"name": "b"}}}),
+            "database.secretRef.name: database.url is set as well",
+        ),
+        (
+            json!({"controller": {"namespaces": ["a", "a"]}}),
+            "controller.namespaces: a namespace is in it twice",
+        ),
+    ];
+    for (values, sentence) in cases {
+        let said = helm.refusal(&values, &[]).await?;
+        assert!(said.contains(&format!("  - {sentence}")), "{said}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_value_that_is_not_known_is_refused_and_global_is_open() -> Result<()> {
+    let helm = Helm::new().await?;
+    for (values, place) in [
+        (json!({"webhok": {}}), "webhok"),
+        (json!({"controller": {"queue": {"perTeam": 1}}}), "perTeam"),
+        (json!({"webhook": {"rung": "enforce"}}), "rung"),
+        (json!({"controller": {"queue": {"cluster": -1}}}), "cluster"),
+        (json!({"image": {"digest": "abc"}}), "digest"),
+    ] {
+        let said = helm.refusal(&values, &[]).await?;
+        assert!(said.contains(place), "{said}");
+    }
+    let umbrella = json!({"enabled": true, "global": {"anything": {"at": "all"}, "imageRegistry": "mirror.example.com"}});
+    let rendered = helm.render(&umbrella, &[]).await?;
+    let image = rendered.container("controllers")?["image"].as_str();
+    assert_eq!(
+        image,
+        Some("mirror.example.com/ghcr.io/proompteng/agents:0.1.0")
+    );
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! Many sets of values, and what must hold whatever the values are.
+
+use std::{collections::BTreeMap, fs, path::Path, process::Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+use support::{
+    fixtures::repository,
+    helm::{Helm, Rendered},
+    kubectl::Said,
+    lab::{self, report::Report, tools::build::programs},
+};
+use tokio::{io::AsyncWriteExt, process::Command};
+
+use super::variables::starts;
+
+/// Kinds of other projects, whose schemas the API server of the lab does not have.
+const FOREIGN: &str =
+    "Certificate,Issuer,ServiceMonitor,PodMonitor,PrometheusRule,GrafanaDashboard,Rollout";
+
+/// Files with values that we give to people.
+const OWN_FILES: &[&str] = &[
+    "charts/agents/values-ha.yaml",
+    "charts/agents/values-minimal.yaml",
+    "charts/agents/values-openshift.yaml",
+    "examples/argocd/overlay/values.yaml",
+];
+
+fn sets() -> Result<BTreeMap<String, Value>> {
+    let read = |file: &str| fs::read_to_string(repository().join(file)).context(file.to_owned());
+    let text = read("tests/fixtures/chart/matrix.yaml")?;
+    let mut sets: BTreeMap<String, Value> = serde_saphyr::from_str(&text)?;
+    for file in OWN_FILES {
+        sets.insert((*file).to_owned(), serde_saphyr::from_str(&read(file)?)?);
+    }
+    Ok(sets)
+}
+
+fn pods(rendered: &Rendered) -> impl Iterator<Item = &Value> {
+    let workloads = rendered.all("Deployment").chain(rendered.all("Rollout"));
+    workloads.map(|workload| &workload["spec"]["template"])
+}
+
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["initContainers", "containers"];
+    lists
+        .into_iter()
+        .filter_map(|list| pod["spec"][list].as_array())
+        .flatten()
+}
+
+/// The level `restricted` of Pod Security.
+fn is_restricted(pod: &Value) -> bool {
+    let context = &pod["spec"]["securityContext"];
+    let whole = context["runAsNonRoot"] == true
+        && context["seccompProfile"]["type"] == "RuntimeDefault"
+        && pod["spec"]["hostNetwork"].is_null();
+    whole
+        && containers(pod).all(|container| {
+            let context = &container["securityContext"];
+            context["allowPrivilegeEscalation"] == false
+                && context["capabilities"] == json!({"drop": ["ALL"]})
+                && context["readOnlyRootFilesystem"] == true
+        })
+}
+
+fn includes(labels: &Value, selector: &Value) -> bool {
+    let selector = selector.as_object();
+    selector.is_some_and(|wanted| wanted.iter().all(|(key, value)| labels[key] == *value))
+}
+
+/// What must hold for one set.
+fn check(rendered: &Rendered) -> Result<()> {
+    let mut names = BTreeMap::new();
+    for object in &rendered.objects {
+        let metadata = &object["metadata"];
+        let key = format!(
+            "{} {} {}",
+            object["kind"], metadata["namespace"], metadata["name"]
+        );
+        if names.insert(key.clone(), ()).is_some() {
+            bail!("{key} is there twice");
+        }
+        if metadata["name"].as_str().is_none_or(|name| name.len() > 63) {
+            bail!("{key} has no name that fits");
+        }
+        if !object["metadata"]["annotations"]["helm.sh/hook"].is_null() {
+            bail!("{key} is a hook");
+        }
+    }
+    for workload in rendered.all("Deployment").chain(rendered.all("Rollout")) {
+        let labels = &workload["spec"]["template"]["metadata"]["labels"];
+        if !includes(labels, &workload["spec"]["selector"]["matchLabels"]) {
+            bail!(
+                "{} does not select its own pods",
+                workload["metadata"]["name"]
+            );
+        }
+    }
+    for service in rendered.all("Service") {
+        let selector = &service["spec"]["selector"];
+        let own = pods(rendered).filter(|pod| includes(&pod["metadata"]["labels"], selector));
+        let port = &service["spec"]["ports"][0]["targetPort"];
+        let has_port = |pod: &Value| {
+            let mut ports = containers(pod)
+                .filter_map(|one| one["ports"].as_array())
+                .flatten();
+            ports.any(|found| found["name"] == *port)
+        };
+        let mut own = own.peekable();
+        if own.peek().is_none() || !own.all(has_port) {
+            bail!("{} leads to no port", service["metadata"]["name"]);
+        }
+    }
+    if let Some(pod) = pods(rendered).find(|pod| !is_restricted(pod)) {
+        bail!("{pod} is not restricted");
+    }
+    starts::<agents::controller::Config>(rendered, "controllers")?;
+    starts::<agents_sidecar::Config>(rendered, "sidecar")?;
+    if rendered.container("webhook").is_ok() {
+        starts::<agents_webhook::Config>(rendered, "webhook")?;
+    }
+    let sidecar = rendered.container("sidecar")?;
+    if sidecar["restartPolicy"] != "Always" || !sidecar["readinessProbe"].is_null() {
+        bail!("the sidecar is no native sidecar without a say in readiness");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_set_of_values_renders_objects_that_the_api_server_knows() -> Result<()> {
+    support::kinds!();
+    let helm = Helm::new().await?;
+    let sets = sets()?;
+    assert!(sets.len() >= 40, "there are only {} sets", sets.len());
+    let mut texts = String::new();
+    for (name, values) in sets {
+        let rendered = helm
+            .render(&values, &[])
+            .await
+            .with_context(|| name.clone())?;
+        check(&rendered).with_context(|| name)?;
+        texts += &rendered.text;
+    }
+    let schemas = tempfile::tempdir()?;
+    write_schemas(schemas.path()).await?;
+    let said = conform(schemas.path(), &texts).await?;
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_check_against_schemas_finds_a_field_that_does_not_exist() -> Result<()> {
+    let schemas = tempfile::tempdir()?;
+    write_schemas(schemas.path()).await?;
+    let wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replica: 1}\n";
+    let said = conform(schemas.path(), wrong).await?;
+    assert_eq!(said.code, Some(1));
+    assert!(said.stdout.contains("replica"), "{}", said.stdout);
+    Ok(())
+}
+
+#[tokio::test]
+async fn both_helms_render_the_same() -> Result<()> {
+    let helms = [Helm::new().await?, Helm::named("helm3").await?];
+    let sets = sets()?;
+    for name in [
+        "defaults",
+        "all namespaces",
+        "rollouts",
+        "variables",
+        "network policies",
+    ] {
+        let mut rendered = Vec::new();
+        for helm in &helms {
+            let mut objects = helm.render(&sets[name], &[]).await?.objects;
+            // Each has its own order of kinds.
+            objects.sort_by_key(Value::to_string);
+            rendered.push(objects);
+        }
+        assert_eq!(rendered[0], rendered[1], "{name}");
+    }
+    Ok(())
+}
+
+/// Runs kubeconform over some objects.
+async fn conform(schemas: &Path, objects: &str) -> Result<Said> {
+    let programs = programs(&["kubeconform"], Report::start()).await?;
+    let location = format!(
+        "{}/{{{{.Group}}}}_{{{{.ResourceKind}}}}_{{{{.ResourceAPIVersion}}}}.json",
+        schemas.display()
+    );
+    let mut child = Command::new(programs.path("kubeconform")?)
+        .args([
+            "-strict",
+            "-summary",
+            "-skip",
+            FOREIGN,
+            "-schema-location",
+            &location,
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut stdin = child
+        .stdin
+        .take()
+        .context("the input of kubeconform is not ours")?;
+    stdin.write_all(objects.as_bytes()).await?;
+    drop(stdin);
+    Said::of(child.wait_with_output().await?)
+}
+
+/// Writes what the API server says of each kind as a schema that allows nothing else.
+async fn write_schemas(folder: &Path) -> Result<()> {
+    let client = lab::shared().await?.client().await?;
+    let request = http::Request::get("/openapi/v2").body(Vec::new())?;
+    let document: Value = client.request(request).await?;
+    let definitions = document["definitions"]
+        .as_object()
+        .context("no definitions")?;
+    for (name, definition) in definitions {
+        for kind in definition["x-kubernetes-group-version-kind"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let part = |key: &str| kind[key].as_str().unwrap_or_default().to_owned();
+            // The core group is asked for by its version.
+            let group = Some(part("group")).filter(|group| !group.is_empty());
+            let group = group.unwrap_or_else(|| part("version"));
+            let mut needed = Map::new();
+            closed(definitions, name, &mut needed);
+            let schema = json!({"$ref": format!("#/definitions/{name}"), "definitions": needed});
+            let file = format!(
+                "{group}_{}_{}.json",
+                part("kind").to_lowercase(),
+                part("version")
+            );
+            fs::write(folder.join(file), schema.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// A definition and all that it refers to, closed for fields that it does not name.
+fn closed(all: &Map<String, Value>, name: &str, found: &mut Map<String, Value>) {
+    if found.contains_key(name) {
+        return;
+    }
+    let mut definition = all.get(name).cloned().unwrap_or(Value::Null);
+    found.insert(name.to_owned(), Value::Null);
+    if name.ends_with(".Quantity") {
+        definition = json!({"type": ["string", "number"]});
+    }
+    let mut references = Vec::new();
+    close(&mut definition, &mut references);
+    found.insert(name.to_owned(), definition);
+    for reference in references {
+        closed(all, &reference, found);
+    }
+}
+
+fn close(schema: &mut Value, references: &mut Vec<String>) {
+    let Value::Object(object) = schema else {
+        return;
+    };
+    if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
+        references.extend(reference.strip_prefix("#/definitions/").map(str::to_owned));
+    }
+    if object
+        .get("format")
+        .is_some_and(|format| format == "int-or-string")
+    {
+        object.remove("type");
+    }
+    let open = object.get("x-kubernetes-preserve-unknown-fields").is_some();
+    if object.contains_key("properties") && !object.contains_key("additionalProperties") && !open {
+        object.insert("additionalProperties".to_owned(), json!(false));
+    }
+    for (key, inner) in object.iter_mut() {
+        match (key.as_str(), inner) {
+            ("properties", Value::Object(fields)) => {
+                fields
+                    .values_mut()
+                    .for_each(|field| close(field, references));
+            }
+            ("items" | "additionalProperties", inner) => close(inner, references),
+            _ => {}
+        }
+    }
+}
