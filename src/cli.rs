@@ -2,13 +2,18 @@
 //!
 //! Parses and dispatches; what a command does is in a module of its own.
 
+pub mod check;
 pub mod crds;
+pub mod pages;
+pub mod replay;
+pub mod version;
 pub mod webhook_configuration;
 
 use crate::controller;
 use crate::kit::{exit::Exit, program};
-use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Control plane for AI-agent runs on Kubernetes.
@@ -23,21 +28,56 @@ pub struct Cli {
 enum Command {
     /// Reconcile the kinds until told to end.
     Controller(controller::Args),
+    /// Say what the webhook would say about manifests, without a cluster: every fault with file, line and column.
+    Check(check::Args),
+    /// Print what completes commands in a shell.
+    Completions(pages::CompletionsArgs),
     /// Print the CustomResourceDefinitions of all kinds, or write one file per kind.
     Crds {
         /// Folder to write to; definitions in it that no kind has any more are removed.
         #[arg(long)]
         output: Option<PathBuf>,
     },
+    /// Write the manual pages of all commands.
+    Man(pages::ManArgs),
+    /// Say what another policy would have decided about recorded reviews.
+    Replay(replay::Args),
+    /// Say which build this is, and which Kubernetes it talks to.
+    Version(version::Args),
     /// Print the webhook configurations of a rung, to look at or to apply.
     WebhookConfiguration(webhook_configuration::Args),
+}
+
+/// The file name under which `kubectl` finds the program as a plug-in of its own.
+const PLUGIN: &str = "kubectl-agents";
+
+/// The whole command line, under the name that people type: `kubectl agents` if the program was called as a plug-in.
+pub fn command(program: Option<&OsStr>) -> clap::Command {
+    let stem = program.and_then(|program| Path::new(program).file_stem());
+    let name = match stem.is_some_and(|stem| stem == PLUGIN) {
+        true => "kubectl agents",
+        false => "agents",
+    };
+    Cli::command().bin_name(name)
+}
+
+/// Reads the command line; ends the program where it is wrong or asks for help.
+pub fn parse(arguments: Vec<OsString>) -> Cli {
+    let command = command(arguments.first().map(OsString::as_os_str));
+    let matches = command.get_matches_from(arguments);
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 /// Carries out what the command line asks for.
 pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Controller(args) => program::block_on(controller::run(args)),
+        Command::Check(args) => check::run(&args),
+        Command::Completions(args) => told(pages::completions(&args)),
         Command::Crds { output } => told(crds::run(output.as_deref())),
+        Command::Man(args) => told(pages::man(&args)),
+        Command::Replay(args) => replay::run(&args),
+        Command::Version(args) => version::run(&args),
         Command::WebhookConfiguration(args) => told(webhook_configuration::run(args)),
     }
 }

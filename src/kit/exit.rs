@@ -13,11 +13,13 @@ pub enum Exit {
     Failed,
     /// It was asked in a way that cannot be meant: a wrong flag, variable or argument. Nothing was done.
     Misused,
+    /// It did its work and found something that needs someone: a fault, a difference.
+    Found,
 }
 
 impl Exit {
     /// Every way to end.
-    pub const ALL: &'static [Self] = &[Self::Done, Self::Failed, Self::Misused];
+    pub const ALL: &'static [Self] = &[Self::Done, Self::Failed, Self::Misused, Self::Found];
 
     /// The number for the shell; clap has the same one for a wrong command line.
     pub const fn code(self) -> u8 {
@@ -25,6 +27,7 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Misused => 2,
+            Self::Found => 5,
         }
     }
 
@@ -37,6 +40,9 @@ impl Exit {
             Self::Failed => "It could not, or ended other than it should; the last line says why.",
             Self::Misused => {
                 "A flag, variable or argument is wrong; nothing was done, and all that is wrong is listed."
+            }
+            Self::Found => {
+                "The command did its work and found something that needs someone: a fault or a difference."
             }
         }
     }
