@@ -12,7 +12,8 @@ pub use evidence::{
     Absence, CreateCall, Deletion, Evidence, LastStatus, Outcome, OwnerState, PodEvidence, PodState,
 };
 pub use read::{
-    actor_of, deletion_of, ended, last_status_of, never_ran, pod_state_of, report_of, witness,
+    actor_of, deletion_of, ended, last_status_of, never_ran, pod_state_of, report_of, testimony,
+    witness,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -83,6 +84,14 @@ pub enum Recovered {
 }
 
 impl Recovered {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::None,
+        Self::FromDeletedObject,
+        Self::FromPod,
+        Self::FromRunnerReport,
+    ];
+
     /// The word that status and metrics show.
     pub const fn as_str(self) -> &'static str {
         match self {

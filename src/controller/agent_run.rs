@@ -10,7 +10,6 @@ mod artifacts;
 mod custom;
 mod find;
 mod gather;
-mod graves;
 mod job;
 mod line;
 mod plan;
@@ -38,7 +37,7 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
-use super::runs::strays;
+use super::runs::{Graves, Untried, strays};
 use super::shelves::Shelves;
 use crate::api::condition::Lifecycle;
 use crate::api::contract::label;
@@ -49,14 +48,14 @@ use admission::Book;
 use custom::call::Replies;
 use plan::pods::DISRUPTION;
 use plan::{Action, Observed};
+use turn::job_ref;
 
 pub(super) use admission::{Book as RunBook, Figures, Sort};
 pub(super) use apply::{gone, release, with, without};
-pub(super) use graves::Graves;
 pub(super) use job::template::render;
-pub(super) use plan::Why;
 pub(super) use plan::evidence::{Trace, deadline, never_made};
-pub(super) use plan::pods::{any_of_ours, detail, is_at_work, never_ran, report, works};
+pub(super) use plan::pods::{detail, is_at_work, never_ran, report, works};
+pub(super) use plan::{Why, claimed_by};
 pub(super) use retention::keep_for;
 pub(super) use settings::{Keep, Settings};
 pub(super) use status::verdict::failure;
@@ -68,6 +67,7 @@ pub(super) struct AgentRuns {
     shelves: Arc<Shelves>,
     settings: Settings,
     graves: Graves,
+    untried: Untried,
     conflicts: Conflicts,
     book: Arc<Book>,
     /// What endpoints said that is not stored yet.
@@ -85,6 +85,7 @@ impl AgentRuns {
             shelves,
             settings,
             graves: Graves::default(),
+            untried: Untried::default(),
             conflicts: Conflicts::default(),
             book,
             replies: Replies::default(),
@@ -151,6 +152,11 @@ impl Reconciler for AgentRuns {
     fn stored(&self, before: &AgentRun) {
         let after = self.shelves.runs.get(&Key::of(before));
         self.replies.settle(before, after.as_deref());
+        let at_work = after
+            .as_deref()
+            .filter(|run| !status::phase(*run).is_terminal());
+        let reserved = at_work.and_then(job_ref);
+        self.untried.stored(before, job_ref(before), reserved);
         self.noted(before, after.as_deref());
     }
 
@@ -190,6 +196,7 @@ impl Wakes {
             Change::Deleted { object: run, .. } => {
                 wakes.work.add(Key::of(&**run), Priority::Resync);
                 wakes.runs.replies.settle(run, None);
+                wakes.runs.untried.forget(&**run);
                 wakes.runs.noted(run, None);
             }
         })

@@ -29,9 +29,10 @@ use super::shelves;
 use crate::api::contract::annotation;
 use crate::api::kind::Kind;
 use crate::api::status::Advance;
+use crate::events::Reason;
 use crate::kit::telemetry::propagation::{adopt, from_traceparent};
 use fault::{Class, Fault};
-use plan::{Next, Plan, Standing, Step};
+use plan::{Next, Notice, Plan, Standing, Step};
 pub(super) use work::{Pace, Work, run};
 
 /// Passes over one object in a row. More than a life of a run needs; an object that wants more is at odds with itself.
@@ -86,7 +87,7 @@ pub(super) trait Reconciler: Send + Sync + 'static {
         action: &Self::Action,
     ) -> impl Future<Output = Result<bool, Fault>> + Send;
 
-    /// How the object stands after a fault. Pure.
+    /// How the object stands after a fault; none if nothing more is stored about it, because it has ended. Pure.
     fn failed(&self, object: &Self::Object, fault: &Fault) -> Option<Standing<Self::Status>>;
 
     /// A new status is stored and on the shelf; this is how the object was before.
@@ -270,10 +271,24 @@ async fn show<R: Reconciler>(reconciler: &R, context: &Context, key: &Key, fault
         return;
     };
     let Some(standing) = reconciler.failed(&object, fault) else {
-        return;
+        return tell(reconciler, context, key, (Reason::CleanupFailed, fault));
     };
     let stored = timeout(DEADLINE, store(reconciler, context, &object, &standing)).await;
     if let Ok(Err(fault)) = stored {
         tracing::debug!(kind = %R::KIND, %key, fault = fault.sentence(), "A fault could not be shown");
+    }
+}
+
+/// Tells of a fault that no status shows.
+fn tell<R: Reconciler>(
+    reconciler: &R,
+    context: &Context,
+    key: &Key,
+    (reason, fault): (Reason, &Fault),
+) {
+    if let Some(object) = reconciler.shelf().get(key) {
+        let note = fault.sentence();
+        let job = None;
+        context.tell(&*object, &[Notice { reason, note, job }]);
     }
 }

@@ -1,9 +1,10 @@
 //! Calls to addresses that come from objects: through the guard, a few at a time, and only while we lead.
 
+mod api_server;
+
 use std::time::Duration;
 
-use http::Uri;
-use kube::Config;
+use kube::{Client, Config};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::context::Context;
@@ -13,6 +14,7 @@ use crate::api::contract::env;
 use crate::kit::config::{self, Invalid, Reader, Setting};
 use crate::kit::egress::{self, Answer, Call, Failure, Guard, Store, SystemResolver, Trouble};
 use crate::kit::program::Error;
+use api_server::ApiServer;
 
 /// What operators can set about calls to the outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +54,7 @@ impl config::Settings for Settings {
 #[derive(Debug)]
 pub(crate) struct Egress {
     guard: Guard,
+    api_server: ApiServer,
     /// Fewer than there are workers, so that servers that do not answer cannot keep all of them waiting.
     slots: Semaphore,
     /// Time between two looks at the tracker of a source.
@@ -67,6 +70,7 @@ impl Egress {
         let settings = egress::Settings::default();
         Self {
             guard: Guard::new(settings, Vec::new(), SystemResolver, refused).unwrap(),
+            api_server: ApiServer::default(),
             slots: Semaphore::new(0),
             sync: Duration::ZERO,
             reach: Reach::default(),
@@ -84,7 +88,7 @@ impl Egress {
         };
         let config = Config::infer().await;
         let config = config.map_err(|error| failed(error.into()))?;
-        let api_server = Vec::from_iter(place(&config.cluster_url));
+        let api_server = api_server::known(&config);
         let refused = metrics.egress_refused();
         let Settings { guard, sync, reach } = settings;
         let reach = Reach {
@@ -94,10 +98,20 @@ impl Egress {
         let guard = Guard::new(guard, api_server, SystemResolver, refused);
         Ok(Self {
             guard: guard.map_err(|error| failed(error.into()))?,
+            api_server: ApiServer::default(),
             slots: Semaphore::new((workers / 2).max(1)),
             sync,
             reach,
         })
+    }
+}
+
+impl Egress {
+    /// Keeps up with where the API server is.
+    async fn look_around(&self, client: &Client) {
+        if let Some(machines) = self.api_server.look(client).await {
+            self.guard.keep_from(machines);
+        }
     }
 }
 
@@ -134,18 +148,6 @@ impl Reach {
     }
 }
 
-/// Host and port of the API server.
-fn place(url: &Uri) -> Option<(String, u16)> {
-    let host = url.host()?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let usual = if url.scheme_str() == Some("http") {
-        80
-    } else {
-        443
-    };
-    Some((host.to_owned(), url.port_u16().unwrap_or(usual)))
-}
-
 impl Context {
     /// Calls out; none if too many calls are under way, so that someone else can be worked on meanwhile.
     pub(crate) async fn call_out(
@@ -156,6 +158,7 @@ impl Context {
         let Some(_slot) = self.slot(what)? else {
             return Ok(None);
         };
+        self.egress.look_around(&self.client).await;
         Ok(Some(self.egress.guard.call(call).await))
     }
 
@@ -169,6 +172,7 @@ impl Context {
         let Some(_slot) = self.slot(what)? else {
             return Ok(None);
         };
+        self.egress.look_around(&self.client).await;
         Ok(Some(self.egress.guard.visit(store, extension).await))
     }
 
@@ -211,18 +215,6 @@ mod tests {
             let elsewhere = reach.store(&store("postgres://b@other/x"));
             let found = (reach.all(), reach.any_store(), beside, elsewhere);
             assert_eq!(found, expected, "{row}");
-        }
-    }
-
-    #[test]
-    fn the_api_server_is_known_by_host_and_port() {
-        for (url, host, port) in [
-            ("https://10.96.0.1", "10.96.0.1", 443),
-            ("https://[fd00::1]:6443/", "fd00::1", 6443),
-            ("http://127.0.0.1:8001", "127.0.0.1", 8001),
-        ] {
-            let found = place(&url.parse().expect(url));
-            assert_eq!(found, Some((host.to_owned(), port)), "{url}");
         }
     }
 }

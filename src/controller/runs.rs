@@ -1,18 +1,22 @@
 //! What the three kinds of runs have in common: AgentRun, ToolRun and OrchestrationRun are described in the same words.
 //!
-//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone, [`sight`] about whether it is, [`poll`] about what has to be looked for.
+//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone, [`sight`] about whether it is, [`untried`] about whether there ever was one, [`graves`] about how it was last seen, [`poll`] about what has to be looked for.
 
 pub(super) mod documents;
+mod graves;
 pub(super) mod look;
 mod loss;
 mod poll;
 mod sight;
 #[cfg(test)]
 pub(super) mod testing;
+mod untried;
 
+pub(super) use graves::{Grave, Graves};
 pub(super) use loss::Loss;
 pub(super) use poll::next_look;
-pub(super) use sight::{Sight, strays};
+pub(super) use sight::{Sight, any_of_ours, strays};
+pub(super) use untried::Untried;
 
 use jiff::Timestamp;
 use kube::Resource;

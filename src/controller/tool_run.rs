@@ -15,7 +15,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Resource, ResourceExt};
 
-use super::agent_run::{Graves, Keep};
+use super::agent_run::Keep;
 use super::cache::{Change, Key, Shelf, Told};
 use super::context::Context;
 use super::driver::fault::{Class, Fault};
@@ -23,7 +23,7 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
-use super::runs::strays;
+use super::runs::{Graves, Untried, strays};
 use super::shelves::Shelves;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
@@ -36,6 +36,7 @@ pub(super) struct ToolRuns {
     shelves: Arc<Shelves>,
     settings: Settings,
     graves: Graves,
+    untried: Untried,
     conflicts: Conflicts,
 }
 
@@ -55,6 +56,7 @@ impl ToolRuns {
             shelves,
             settings,
             graves: Graves::default(),
+            untried: Untried::default(),
             conflicts: Conflicts::default(),
         }
     }
@@ -102,6 +104,16 @@ impl Reconciler for ToolRuns {
         }
     }
 
+    fn stored(&self, before: &ToolRun) {
+        let after = self.shelves.tool_runs.get(&Key::of(before));
+        let at_work = after
+            .as_deref()
+            .filter(|run| !status::phase(*run).is_terminal());
+        let reserved = at_work.and_then(status::job_ref);
+        self.untried
+            .stored(before, status::job_ref(before), reserved);
+    }
+
     /// Jobs and pods that are held for a call that is gone.
     fn strays(&self) -> Vec<Key> {
         let shelves = &self.shelves;
@@ -135,7 +147,10 @@ impl Wakes {
                     };
                     (object, priority)
                 }
-                Change::Deleted { object, .. } => (object, Priority::Resync),
+                Change::Deleted { object, .. } => {
+                    wakes.runs.untried.forget(&**object);
+                    (object, Priority::Resync)
+                }
             };
             wakes.work.add(Key::of(&**run), priority);
         })

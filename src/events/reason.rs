@@ -120,7 +120,7 @@ catalogue! {
     Blocked: Normal, Submit;
     /// Another run has the same idempotency key.
     Duplicate: Warning, Submit;
-    /// Another object has the name that the Job needs.
+    /// Another object has the name that the Job needs, or a pod says that it is of that Job, which is not there.
     JobNameConflict: Warning, Submit;
 
     /// The run has started.
@@ -142,8 +142,6 @@ catalogue! {
     /// The object was removed because its time was over.
     Expired: Normal, CleanUp;
 
-    /// The Job of a run is missing.
-    JobMissing: Warning, KeepOutcome;
     /// The Job of a workflow step is missing.
     WorkflowJobMissing: Warning, KeepOutcome;
     /// Another Job has taken the name of the run's Job.

@@ -19,7 +19,7 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -161,6 +161,8 @@ struct Inner {
     deadline: Duration,
     /// Hosts and ports by which the API server is known.
     api_server: Vec<(String, u16)>,
+    /// Where its machines were last seen.
+    machines: RwLock<Vec<(String, u16)>>,
     resolver: Box<dyn Resolve>,
     tls: Arc<ClientConfig>,
     /// The same for databases, which have authorities of their own.
@@ -205,6 +207,7 @@ impl Guard {
             },
             deadline,
             api_server,
+            machines: RwLock::default(),
             resolver: Box::new(resolver),
             database_tls: Arc::new(trusting(&[own, ("PGSSLROOTCERT", database_authorities)])?),
             tls: Arc::new(trusting(&[own])?),
@@ -213,6 +216,12 @@ impl Guard {
         Ok(Self {
             inner: Arc::new(inner),
         })
+    }
+
+    /// The machines of the API server are these now: they are refused as well.
+    pub fn keep_from(&self, machines: Vec<(String, u16)>) {
+        let known = self.inner.machines.write();
+        *known.unwrap_or_else(PoisonError::into_inner) = machines;
     }
 
     /// Calls, within the deadline.
@@ -235,6 +244,15 @@ impl Guard {
     fn count(&self, refusal: Refusal) {
         let reason = KeyValue::new("reason", refusal.as_str());
         self.inner.refused.add(1, &[reason]);
+    }
+}
+
+impl Inner {
+    /// Every host and port of the API server.
+    fn places(&self) -> Vec<(String, u16)> {
+        let machines = self.machines.read();
+        let machines = machines.unwrap_or_else(PoisonError::into_inner);
+        self.api_server.iter().chain(&*machines).cloned().collect()
     }
 }
 

@@ -51,14 +51,23 @@ pub struct Sink {
 
 impl Sink {
     /// Starts one at an address, which turns the first requests away with these statuses and takes all others.
-    #[expect(clippy::disallowed_methods, reason = "the handle is kept and awaited")]
     pub async fn start(address: SocketAddr, refusals: &[StatusCode]) -> Result<Self> {
+        Self::start_over(Transport::Plain, address, refusals).await
+    }
+
+    /// The same, over TLS for instance.
+    #[expect(clippy::disallowed_methods, reason = "the handle is kept and awaited")]
+    pub async fn start_over(
+        transport: Transport,
+        address: SocketAddr,
+        refusals: &[StatusCode],
+    ) -> Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let (sender, taken) = unbounded_channel();
         let server = Server {
             listener,
-            transport: Transport::Plain,
+            transport,
             limits: Limits::default(),
             metrics: Metrics::default().of("sink"),
         };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agents::api::contract::label;
-use agents::api::custody::{Absence, PodEvidence, witness};
+use agents::api::custody::{Absence, PodEvidence, testimony};
 use agents::api::kind::Kind;
 use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
 use futures::StreamExt;
@@ -14,7 +14,7 @@ use futures::stream::poll_fn;
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 
 use super::judge::{Found, Notice, Question, Run, Verdict, judge};
 use super::metrics::{Answer, Metrics};
+use super::sight::PodSight;
 use super::standing::Standing;
 use super::view::View;
 
@@ -276,7 +277,7 @@ impl Inspector {
     }
 
     async fn pods_of(&self, job: &View) -> Result<Vec<PodEvidence>, Failure> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &job.namespace);
+        let pods: Api<PodSight> = Api::namespaced(self.client.clone(), &job.namespace);
         let labels = format!(
             "{}={},{}={}",
             label::RUN_UID,
@@ -286,7 +287,11 @@ impl Inspector {
         );
         let params = ListParams::default().labels(&labels).limit(PODS);
         let pods = answered(pods.list(&params)).await?;
-        Ok(pods.iter().filter_map(witness).collect())
+        let told = |pod: &PodSight| {
+            let node = pod.spec.node_name.as_deref();
+            testimony(&pod.metadata, node, pod.status.as_ref())
+        };
+        Ok(pods.iter().filter_map(told).collect())
     }
 }
 

@@ -1,30 +1,57 @@
-//! A Job as the watch delivers it, read only as far as anybody looks: a whole Job has 50 KB in memory, this one a few
-//! hundred bytes.
+//! Objects as the API server shows them, read only as far as anybody looks: a whole Job has 50 KB in memory, this one a few
+//! hundred bytes. What is not looked at is not in the program either.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
+use agents::api::kinds::{AgentRun, AgentRunStatus, ToolRun, ToolRunStatus};
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::batch::v1::{Job, JobCondition};
+use k8s_openapi::api::batch::v1::{self as batch, JobCondition};
+use k8s_openapi::api::core::v1::{self as core, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::Resource;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// What is read of a Job.
+/// What is read of an object of kind `K`.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Sight {
+#[serde(bound = "S: Deserialize<'de> + Default, T: Deserialize<'de> + Default")]
+pub(super) struct Sight<K, S, T> {
     /// Names, owners, marks and finalizers; nothing about who wrote what.
     #[serde(deserialize_with = "read_meta")]
     pub(super) metadata: ObjectMeta,
     /// What it should do.
     #[serde(default)]
-    pub(super) spec: Spec,
+    pub(super) spec: S,
     /// How far it is.
     #[serde(default)]
-    pub(super) status: Status,
+    pub(super) status: T,
+    #[serde(skip)]
+    kind: PhantomData<fn() -> K>,
 }
 
-/// What is read of the spec.
+/// A Job.
+pub(super) type JobSight = Sight<batch::Job, Spec, Status>;
+
+/// A pod.
+pub(super) type PodSight = Sight<core::Pod, Placed, Option<PodStatus>>;
+
+/// An AgentRun.
+pub(super) type AgentRunSight = Sight<AgentRun, IgnoredAny, Option<AgentRunStatus>>;
+
+/// A ToolRun.
+pub(super) type ToolRunSight = Sight<ToolRun, IgnoredAny, Option<ToolRunStatus>>;
+
+/// What is read of the spec of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Placed {
+    /// Where it runs.
+    pub(super) node_name: Option<String>,
+}
+
+/// What is read of the spec of a Job.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {
@@ -32,7 +59,7 @@ pub(super) struct Spec {
     pub(super) ttl_seconds_after_finished: Option<i32>,
 }
 
-/// What is read of the status.
+/// What is read of the status of a Job.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Status {
@@ -53,6 +80,7 @@ struct Meta {
     namespace: Option<String>,
     uid: Option<String>,
     resource_version: Option<String>,
+    generation: Option<i64>,
     creation_timestamp: Option<Time>,
     deletion_timestamp: Option<Time>,
     labels: Option<BTreeMap<String, String>>,
@@ -67,6 +95,7 @@ fn read_meta<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D
         namespace,
         uid,
         resource_version,
+        generation,
         creation_timestamp,
         deletion_timestamp,
         labels,
@@ -79,6 +108,7 @@ fn read_meta<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D
         namespace,
         uid,
         resource_version,
+        generation,
         creation_timestamp,
         deletion_timestamp,
         labels,
@@ -89,24 +119,27 @@ fn read_meta<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D
     })
 }
 
-impl Resource for Sight {
+impl<K, S, T> Resource for Sight<K, S, T>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
     type DynamicType = ();
     type Scope = NamespaceResourceScope;
 
     fn kind((): &()) -> Cow<'_, str> {
-        Job::kind(&())
+        K::kind(&())
     }
 
     fn group((): &()) -> Cow<'_, str> {
-        Job::group(&())
+        K::group(&())
     }
 
     fn version((): &()) -> Cow<'_, str> {
-        Job::version(&())
+        K::version(&())
     }
 
     fn plural((): &()) -> Cow<'_, str> {
-        Job::plural(&())
+        K::plural(&())
     }
 
     fn meta(&self) -> &ObjectMeta {

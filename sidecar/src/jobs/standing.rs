@@ -6,10 +6,10 @@ mod tests;
 use agents::api::condition::{Condition, ConditionType, Lifecycle};
 use agents::api::custody::{Class, actor_of};
 use agents::api::kinds::shared::JobRef;
-use agents::api::kinds::{AgentRun, ToolRun};
 use agents::api::phase::{Phase, StepPhase};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::sight::{AgentRunSight, ToolRunSight};
 use super::view::{Turn, View};
 
 /// What a run says about one of its Jobs.
@@ -29,7 +29,7 @@ pub(super) struct Standing {
 
 impl Standing {
     /// What an AgentRun says about a Job.
-    pub(super) fn of_agent_run(run: &AgentRun, job: &View) -> Self {
+    pub(super) fn of_agent_run(run: &AgentRunSight, job: &View) -> Self {
         let status = run.status.as_ref();
         let workflow = status.and_then(|status| status.workflow.as_ref());
         let steps = workflow.and_then(|workflow| workflow.steps.as_deref());
@@ -65,7 +65,7 @@ impl Standing {
     }
 
     /// What a ToolRun says about a Job.
-    pub(super) fn of_tool_run(run: &ToolRun, job: &View) -> Self {
+    pub(super) fn of_tool_run(run: &ToolRunSight, job: &View) -> Self {
         let status = run.status.as_ref();
         let reference = status.and_then(|status| status.job_ref.as_ref());
         let conditions = status.and_then(|status| status.conditions.as_deref());

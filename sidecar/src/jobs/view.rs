@@ -12,7 +12,7 @@ use agents::closed_labels;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::sight::Sight;
+use super::sight::JobSight;
 
 /// What is kept of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub(super) enum Transition {
 impl View {
     /// A Job of ours; none if it only says so. Anyone can write a label, so the API server must know the same run as its
     /// owner.
-    pub(super) fn of(job: &Sight) -> Option<Self> {
+    pub(super) fn of(job: &JobSight) -> Option<Self> {
         let meta = &job.metadata;
         let marks = meta.annotations.as_ref();
         let mark = marks.and_then(|marks| marks.get(annotation::OUTCOME_RECORDED));

@@ -21,7 +21,7 @@ use super::judge::Hazard;
 use super::look::Desk;
 use super::metrics::{Metrics, Mode, Resource};
 use super::shelf::Change;
-use super::sight::Sight;
+use super::sight::JobSight;
 use super::view::View;
 
 /// Objects in one page of a list, which is in memory whole.
@@ -86,7 +86,7 @@ impl Watch {
     }
 
     async fn follow_jobs(&self, place: &Place) {
-        let jobs = place.scope.api::<Sight>(&self.client);
+        let jobs = place.scope.api::<JobSight>(&self.client);
         let start = || watcher(jobs.clone(), config());
         let take = |event| self.take_job(place, event);
         self.follow(place, Resource::Jobs, start, take).await;
@@ -143,7 +143,7 @@ impl Watch {
     }
 
     /// Takes over one event; says whether the list is complete.
-    fn take_job(&self, place: &Place, event: Event<Sight>) -> bool {
+    fn take_job(&self, place: &Place, event: Event<JobSight>) -> bool {
         let now = Timestamp::now();
         match event {
             Event::Init => {
@@ -168,7 +168,7 @@ impl Watch {
         true
     }
 
-    fn put(&self, place: &Place, job: &Sight, now: Timestamp) {
+    fn put(&self, place: &Place, job: &JobSight, now: Timestamp) {
         let change = View::of(job).map(|view| place.jobs().put(view, now));
         change.iter().for_each(|change| self.tell(change));
     }

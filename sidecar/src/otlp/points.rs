@@ -1,8 +1,11 @@
 //! Points, read from their messages without a copy; lists go to a scratch that is used again.
 
-use super::wire::{Content, Field, Fields, Malformed, packed64, varint};
+mod values;
+
+use super::wire::{Field, Fields, Malformed};
 use crate::model::Number;
-use crate::store::{Data, Example, Point, Scaled, Sort};
+use crate::store::{Example, Point, Sort};
+use values::{Read, Values};
 
 /// More buckets than anyone can read; a request is not to fill the memory with them.
 pub(super) const MOST_BUCKETS: usize = 4_096;
@@ -54,36 +57,84 @@ impl From<Malformed> for Unread {
     }
 }
 
-/// Which field is what, for each sort of point.
-struct Numbers {
-    attributes: u32,
-    examples: u32,
-    flags: u32,
+/// How points of a sort are written. Each has its own walk over the fields, in which no number is looked up.
+trait Shape {
+    /// The number of the field that is an attribute.
+    const ATTRIBUTES: u32;
+    /// That of an example; no field has the number 0.
+    const EXAMPLES: u32;
+    /// That of the flags.
+    const FLAGS: u32;
+
+    /// Takes any other field.
+    fn take(field: Field<'_>, values: &mut Values, lists: &mut Read<'_>) -> Result<(), Unread>;
 }
 
-impl Numbers {
-    fn of(sort: Sort) -> Self {
-        let (attributes, examples, flags) = match sort {
-            Sort::Gauge | Sort::Sum { .. } => (7, 5, 8),
-            Sort::Histogram(_) => (9, 8, 10),
-            Sort::Exponential(_) => (1, 11, 10),
-            Sort::Summary => (7, 0, 8), // has no examples, and no field has the number 0
-        };
-        Self {
-            attributes,
-            examples,
-            flags,
-        }
+struct OfNumber;
+impl Shape for OfNumber {
+    const ATTRIBUTES: u32 = 7;
+    const EXAMPLES: u32 = 5;
+    const FLAGS: u32 = 8;
+
+    #[inline(always)]
+    fn take(field: Field<'_>, values: &mut Values, _: &mut Read<'_>) -> Result<(), Unread> {
+        values.number(field)
     }
 }
 
-/// Reads a point and gives it to `take`.
-pub(super) fn read<'a, T>(
+struct OfHistogram;
+impl Shape for OfHistogram {
+    const ATTRIBUTES: u32 = 9;
+    const EXAMPLES: u32 = 8;
+    const FLAGS: u32 = 10;
+
+    #[inline(always)]
+    fn take(field: Field<'_>, values: &mut Values, lists: &mut Read<'_>) -> Result<(), Unread> {
+        values.histogram(field, lists.counts, lists.bounds)
+    }
+}
+
+struct OfExponential;
+impl Shape for OfExponential {
+    const ATTRIBUTES: u32 = 1;
+    const EXAMPLES: u32 = 11;
+    const FLAGS: u32 = 10;
+
+    fn take(field: Field<'_>, values: &mut Values, lists: &mut Read<'_>) -> Result<(), Unread> {
+        values.exponential(field, lists.counts, lists.negative)
+    }
+}
+
+struct OfSummary;
+impl Shape for OfSummary {
+    const ATTRIBUTES: u32 = 7;
+    const EXAMPLES: u32 = 0;
+    const FLAGS: u32 = 8;
+
+    fn take(field: Field<'_>, values: &mut Values, lists: &mut Read<'_>) -> Result<(), Unread> {
+        values.summary(field, lists.quantiles)
+    }
+}
+
+/// Reads a point.
+pub(super) fn read<'s, 'a: 's>(
     message: &'a [u8],
     sort: Sort,
-    scratch: &mut Scratch<'a>,
-    take: impl FnOnce(Point<'_>) -> T,
-) -> Result<T, Unread> {
+    scratch: &'s mut Scratch<'a>,
+) -> Result<Point<'s>, Unread> {
+    match sort {
+        Sort::Gauge | Sort::Sum { .. } => read_as::<OfNumber>(message, sort, scratch),
+        Sort::Histogram(_) => read_as::<OfHistogram>(message, sort, scratch),
+        Sort::Exponential(_) => read_as::<OfExponential>(message, sort, scratch),
+        Sort::Summary => read_as::<OfSummary>(message, sort, scratch),
+    }
+}
+
+fn read_as<'s, 'a: 's, S: Shape>(
+    message: &'a [u8],
+    sort: Sort,
+    scratch: &'s mut Scratch<'a>,
+) -> Result<Point<'s>, Unread> {
     scratch.clear();
     let Scratch {
         counts,
@@ -93,50 +144,46 @@ pub(super) fn read<'a, T>(
         examples,
         attributes: scattered,
     } = scratch;
-    let numbers = Numbers::of(sort);
+    let mut lists = Read {
+        counts,
+        negative,
+        bounds,
+        quantiles,
+    };
     let mut values = Values::default();
     let (mut start, mut time, mut flags) = (0, 0, 0);
     let mut row = (0, 0);
     let mut fields = Fields::of(message);
     while let Some(field) = fields.read()? {
         match field.number {
-            number if number == numbers.attributes => {
-                gather(message, &mut row, field.place, scattered);
+            number if number == S::ATTRIBUTES => {
+                // Most of a point is attributes, and they come in a row.
+                let end = fields.skip(S::ATTRIBUTES);
+                gather(message, &mut row, (field.place.0, end), scattered);
             }
-            number if number == numbers.examples => {
+            number if number == S::EXAMPLES => {
                 if examples.len() < MOST_EXAMPLES {
                     examples.push(example(field.content.bytes()?)?);
                 }
             }
-            number if number == numbers.flags => flags = field.content.varint()?,
+            number if number == S::FLAGS => flags = field.content.varint()?,
             2 => start = field.content.fixed64()?,
             3 => time = field.content.fixed64()?,
-            _ => match sort {
-                Sort::Gauge | Sort::Sum { .. } => values.number(field)?,
-                Sort::Histogram(_) => values.histogram(field, counts, bounds)?,
-                Sort::Exponential(_) => values.exponential(field, counts, negative)?,
-                Sort::Summary => values.summary(field, quantiles)?,
-            },
+            _ => S::take(field, &mut values, &mut lists)?,
         }
     }
     let attributes = match scattered.is_empty() {
         true => slice(message, row),
         false => scattered,
     };
-    let lists = Lists {
-        counts,
-        negative,
-        bounds,
-        quantiles,
-    };
-    Ok(take(Point {
+    Ok(Point {
         attributes,
         start,
         time,
         is_absent: flags & 1 == 1,
         data: values.data(sort, lists),
         exemplars: examples,
-    }))
+    })
 }
 
 /// Adds a field to a row of them. One that is not next to the others has them all copied, which no encoder makes necessary.
@@ -168,173 +215,6 @@ fn joins(row: &mut (usize, usize), (from, to): (usize, usize)) -> bool {
 
 fn slice(message: &[u8], (from, to): (usize, usize)) -> &[u8] {
     message.get(from..to).unwrap_or_default()
-}
-
-/// Values of a point that are lists.
-struct Lists<'s> {
-    counts: &'s [u64],
-    negative: &'s [u64],
-    bounds: &'s [f64],
-    quantiles: &'s [(f64, f64)],
-}
-
-/// Values of a point that are not lists.
-#[derive(Default)]
-struct Values {
-    number: Option<Number>,
-    count: u64,
-    sum: Option<f64>,
-    scale: i32,
-    zero_count: u64,
-    zero_threshold: f64,
-    positive_from: i32,
-    negative_from: i32,
-}
-
-impl Values {
-    fn number(&mut self, field: Field<'_>) -> Result<(), Unread> {
-        match field.number {
-            4 => self.number = Some(Number::Float(field.content.double()?)),
-            6 => self.number = Some(Number::Integer(field.content.fixed64()?.cast_signed())),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn histogram(
-        &mut self,
-        field: Field<'_>,
-        counts: &mut Vec<u64>,
-        bounds: &mut Vec<f64>,
-    ) -> Result<(), Unread> {
-        match field.number {
-            4 => self.count = field.content.fixed64()?,
-            5 => self.sum = Some(field.content.double()?),
-            6 => fixed_list(field.content, counts, |bits| bits)?,
-            7 => fixed_list(field.content, bounds, f64::from_bits)?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn exponential(
-        &mut self,
-        field: Field<'_>,
-        positive: &mut Vec<u64>,
-        negative: &mut Vec<u64>,
-    ) -> Result<(), Unread> {
-        match field.number {
-            4 => self.count = field.content.fixed64()?,
-            5 => self.sum = Some(field.content.double()?),
-            6 => self.scale = field.content.sint32()?,
-            7 => self.zero_count = field.content.fixed64()?,
-            8 => buckets(field.content.bytes()?, &mut self.positive_from, positive)?,
-            9 => buckets(field.content.bytes()?, &mut self.negative_from, negative)?,
-            14 => self.zero_threshold = field.content.double()?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn summary(&mut self, field: Field<'_>, quantiles: &mut Vec<(f64, f64)>) -> Result<(), Unread> {
-        match field.number {
-            4 => self.count = field.content.fixed64()?,
-            5 => self.sum = Some(field.content.double()?),
-            6 => {
-                let (mut quantile, mut value) = (0.0, 0.0);
-                let mut fields = Fields::of(field.content.bytes()?);
-                while let Some(field) = fields.read()? {
-                    match field.number {
-                        1 => quantile = field.content.double()?,
-                        2 => value = field.content.double()?,
-                        _ => {}
-                    }
-                }
-                push(quantiles, (quantile, value))?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn data<'s>(self, sort: Sort, lists: Lists<'s>) -> Data<'s> {
-        let Lists {
-            counts,
-            negative,
-            bounds,
-            quantiles,
-        } = lists;
-        match sort {
-            Sort::Gauge | Sort::Sum { .. } => self.number.map_or(Data::None, Data::Number),
-            Sort::Histogram(_) => Data::Histogram {
-                count: self.count,
-                sum: self.sum,
-                counts,
-                bounds,
-            },
-            Sort::Exponential(_) => Data::Exponential(Scaled {
-                scale: self.scale,
-                count: self.count,
-                sum: self.sum,
-                zero_threshold: self.zero_threshold,
-                zero_count: self.zero_count,
-                positive: (self.positive_from, counts),
-                negative: (self.negative_from, negative),
-            }),
-            Sort::Summary => Data::Summary {
-                count: self.count,
-                sum: self.sum.unwrap_or_default(),
-                quantiles,
-            },
-        }
-    }
-}
-
-fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), Unread> {
-    if list.len() >= MOST_BUCKETS {
-        return Err(Unread::TooManyBuckets);
-    }
-    list.push(item);
-    Ok(())
-}
-
-/// Numbers of eight bytes, packed or one by one.
-fn fixed_list<T>(
-    content: Content<'_>,
-    list: &mut Vec<T>,
-    convert: impl Fn(u64) -> T,
-) -> Result<(), Unread> {
-    match content {
-        Content::Bytes(packed) => {
-            let numbers = packed64(packed)?;
-            if list.len() + packed.len() / 8 > MOST_BUCKETS {
-                return Err(Unread::TooManyBuckets);
-            }
-            list.extend(numbers.map(convert));
-            Ok(())
-        }
-        Content::Varint(_) | Content::Fixed64(_) | Content::Fixed32(_) => {
-            push(list, convert(content.fixed64()?))
-        }
-    }
-}
-
-/// Buckets of one side of an exponential histogram.
-fn buckets(message: &[u8], from: &mut i32, counts: &mut Vec<u64>) -> Result<(), Unread> {
-    let mut fields = Fields::of(message);
-    while let Some(field) = fields.read()? {
-        match (field.number, field.content) {
-            (1, content) => *from = content.sint32()?,
-            (2, Content::Bytes(mut packed)) => {
-                while !packed.is_empty() {
-                    push(counts, varint(&mut packed)?)?;
-                }
-            }
-            (2, content) => push(counts, content.varint()?)?,
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn example(message: &[u8]) -> Result<Example<'_>, Malformed> {

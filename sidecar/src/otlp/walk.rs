@@ -274,8 +274,11 @@ fn of_metric<'a>(
         return Ok(());
     };
     each(data.message, 1, |point| {
-        match points::read(point, data.sort, scratch, |point| open.take(&point)) {
-            Ok(()) => Ok(()),
+        match points::read(point, data.sort, scratch) {
+            Ok(point) => {
+                open.take(&point);
+                Ok(())
+            }
             Err(Unread::TooManyBuckets) => {
                 open.refuse(Refusal::Buckets);
                 Ok(())

@@ -135,6 +135,21 @@ impl<'a> Fields<'a> {
         }))
     }
 
+    /// Goes over what follows as long as it is short messages or texts with this number, which must be below 16. Says where that
+    /// ends.
+    #[inline(always)]
+    pub fn skip(&mut self, number: u32) -> usize {
+        let tag = (number << 3 | 2) as u8;
+        while let [found, length, after @ ..] = self.rest
+            && *found == tag
+            && *length < 0x80
+            && let Some(rest) = after.get(usize::from(*length)..)
+        {
+            self.rest = rest;
+        }
+        self.length - self.rest.len()
+    }
+
     #[inline(always)]
     fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self
@@ -176,6 +191,12 @@ pub fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
 
 #[inline(never)]
 fn long_varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
+    if let Some((word, _)) = rest.split_first_chunk()
+        && let Some((number, length)) = within_word(u64::from_le_bytes(*word))
+    {
+        *rest = rest.get(length..).unwrap_or_default();
+        return Ok(number);
+    }
     let mut number = 0_u64;
     for (index, byte) in rest.iter().take(10).enumerate() {
         number |= u64::from(byte & 0x7f) << (7 * index);
@@ -188,6 +209,22 @@ fn long_varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
         0..10 => Malformed::Truncated,
         _ => Malformed::Overlong,
     })
+}
+
+/// A number of variable length that ends within eight bytes, and how many of them it has: pairs of seven bits are moved
+/// together, then pairs of those, and so on.
+#[inline(always)]
+fn within_word(word: u64) -> Option<(u64, usize)> {
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return None;
+    }
+    let bits = ends.trailing_zeros() + 1;
+    let sevens = word & (u64::MAX >> (64 - bits)) & 0x7f7f_7f7f_7f7f_7f7f;
+    let pairs = (sevens & 0x007f_007f_007f_007f) | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = (pairs & 0x0000_3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    let number = (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4;
+    Some((number, bits as usize / 8))
 }
 
 /// Eight bytes each, one after the other.
@@ -256,7 +293,57 @@ mod tests {
         }
     }
 
+    #[test]
+    fn fields_in_a_row_are_gone_over_and_no_others() {
+        // Two texts of field 7, one of field 6, one more of 7, and one that is cut off.
+        let bytes = [
+            0x3a, 1, b'a', 0x3a, 0, 0x32, 1, b'b', 0x3a, 1, b'c', 0x3a, 9, b'd',
+        ];
+        let mut fields = Fields::of(&bytes);
+        assert_eq!(fields.skip(7), 5);
+        assert_eq!(fields.skip(7), 5);
+        assert_eq!(fields.read().unwrap().unwrap().number, 6);
+        assert_eq!(fields.skip(7), 11);
+        assert_eq!(fields.read(), Err(Malformed::Truncated));
+    }
+
+    /// One byte after the other, as the format is defined.
+    fn plainly(bytes: &[u8]) -> Option<(u64, usize)> {
+        let mut number = 0_u64;
+        for (index, byte) in bytes.iter().take(10).enumerate() {
+            number |= u64::from(byte & 0x7f) << (7 * index);
+            if *byte < 0x80 {
+                return Some((number, index + 1));
+            }
+        }
+        None
+    }
+
     proptest! {
+        #[test]
+        fn numbers_of_every_length_are_read_as_the_format_is_defined(
+            number: u64, shift in 0..64_u32, padding in 0..9_usize, after in proptest::collection::vec(any::<u8>(), 0..10),
+        ) {
+            let mut rest = number >> shift;
+            let mut bytes = Vec::new();
+            while rest >= 0x80 {
+                bytes.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            bytes.push(rest as u8);
+            // Longer than it needs to be, as some writers make lengths.
+            for _ in 0..padding.min(10 - bytes.len()) {
+                *bytes.last_mut().unwrap() |= 0x80;
+                bytes.push(0);
+            }
+            let length = bytes.len();
+            bytes.extend_from_slice(&after);
+            let mut left = &bytes[..];
+            prop_assert_eq!(varint(&mut left).ok(), Some(number >> shift));
+            prop_assert_eq!(left.len(), after.len());
+            prop_assert_eq!(plainly(&bytes), Some((number >> shift, length)));
+        }
+
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = read(&bytes);

@@ -57,33 +57,52 @@ fn follows(known: &Series, sort: Sort, point: &Point<'_>) -> Result<(), Refusal>
     }
 }
 
-/// Writes a histogram over the one before if it is right and has the same bounds; else nothing changes. Most of what a
-/// histogram costs otherwise is to allocate it.
+/// Writes a value over the one before if it is right and of the same shape; else nothing changes. Most of what a histogram
+/// costs otherwise is to allocate it.
+#[inline]
 fn write_over(known: &mut Value, sort: Sort, point: &Point<'_>) -> bool {
-    let (
-        Value::Histogram(known),
-        Sort::Histogram(Temporality::Cumulative),
-        Data::Histogram {
-            count,
-            sum,
-            counts,
-            bounds,
-        },
-    ) = (known, sort, point.data)
-    else {
+    use Temporality::Cumulative;
+    if point.time == 0 {
         return false;
-    };
-    let is_right = point.time != 0
-        && known.counts.len() == counts.len()
-        && *known.bounds == *bounds
-        && all(counts) == Some(count);
-    if is_right {
-        known.counts.copy_from_slice(counts);
-        known.count = count;
-        known.sum = sum.filter(|sum| !sum.is_nan());
-        known.exemplars.clear();
     }
-    is_right
+    match (known, sort, point.data) {
+        (Value::Number(known), Sort::Gauge, Data::Number(number)) => {
+            *known = number;
+            true
+        }
+        (
+            Value::Total(known, exemplar),
+            Sort::Sum {
+                temporality: Cumulative,
+                is_monotonic: true,
+            },
+            Data::Number(number),
+        ) if number.as_f64() >= 0.0 => {
+            *known = number;
+            *exemplar = None;
+            true
+        }
+        (
+            Value::Histogram(known),
+            Sort::Histogram(Cumulative),
+            Data::Histogram {
+                count,
+                sum,
+                counts,
+                bounds,
+            },
+        ) if known.counts.len() == counts.len()
+            && *known.bounds == *bounds
+            && all(counts) == Some(count) =>
+        {
+            known.counts.copy_from_slice(counts);
+            known.count = count;
+            known.sum = sum.filter(|sum| !sum.is_nan());
+            known.exemplars.clear();
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Adds to a series without looking at time: points of many series have it together.

@@ -69,7 +69,7 @@ closed_words! {
         JobFailed,
         /// The Job could not be made.
         SubmitFailed,
-        /// Another object has the name that the Job needs.
+        /// Another object has the name that the Job needs, or a pod says that it is of that Job, which is not there.
         JobNameConflict,
         /// A pod of an earlier try does not end, so that the next one cannot begin.
         PodNotEnding,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use serde::Deserialize;
 
@@ -42,11 +43,11 @@ pub fn deletion_of(job: &Job) -> Option<Deletion> {
 
 /// How a pod stands.
 pub fn pod_state_of(pod: &Pod) -> PodState {
-    let phase = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    match phase {
+    state_of(pod.status.as_ref())
+}
+
+fn state_of(status: Option<&PodStatus>) -> PodState {
+    match status.and_then(|status| status.phase.as_deref()) {
         Some("Succeeded") => PodState::Succeeded,
         Some("Failed") => PodState::Failed,
         Some(_) | None => PodState::Active,
@@ -92,12 +93,20 @@ pub fn report_of(pod: &Pod, container: &str) -> Option<Outcome> {
 
 /// What a pod can tell. One that was deleted before it had a node never ran, and never will.
 pub fn witness(pod: &Pod) -> Option<PodEvidence> {
-    if never_ran(pod) {
+    testimony(&pod.metadata, node_of(pod), pod.status.as_ref())
+}
+
+/// The same, where no more was read of a pod than this.
+pub fn testimony(
+    metadata: &ObjectMeta,
+    node: Option<&str>,
+    status: Option<&PodStatus>,
+) -> Option<PodEvidence> {
+    if was_never_placed(metadata, node, status) {
         return None;
     }
-    let owners = pod.metadata.owner_references.as_ref();
-    let state = pod_state_of(pod);
-    let status = pod.status.as_ref();
+    let owners = metadata.owner_references.as_ref();
+    let state = state_of(status);
     let containers = status.and_then(|status| status.container_statuses.as_ref());
     let ends = containers.into_iter().flatten().filter_map(|container| {
         let ended = container.state.as_ref()?.terminated.as_ref()?;
@@ -112,9 +121,16 @@ pub fn witness(pod: &Pod) -> Option<PodEvidence> {
 
 /// Whether a pod was deleted before it had a node.
 pub fn never_ran(pod: &Pod) -> bool {
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref());
-    let is_going = pod.metadata.deletion_timestamp.is_some();
-    pod_state_of(pod) == PodState::Active && is_going && node.is_none()
+    was_never_placed(&pod.metadata, node_of(pod), pod.status.as_ref())
+}
+
+fn was_never_placed(metadata: &ObjectMeta, node: Option<&str>, status: Option<&PodStatus>) -> bool {
+    let is_going = metadata.deletion_timestamp.is_some();
+    state_of(status) == PodState::Active && is_going && node.is_none()
+}
+
+fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref()
 }
 
 /// Who deleted a Job, as the webhook writes it down on its run.

@@ -123,6 +123,10 @@ impl AgentRuns {
 
     /// One that is there already is taken over by the next pass if it is ours, and is a conflict of names if not.
     async fn make_job(&self, seen: &Observed, job: &Job) -> Result<bool, Fault> {
+        if let Some(run) = &seen.run {
+            // From here on nobody can be sure that there was none.
+            self.untried.forget(&**run);
+        }
         let made = match self.context.create(MAKE_JOB, job).await {
             Ok(made) => made,
             Err(fault) if fault.class == Class::Conflict => {

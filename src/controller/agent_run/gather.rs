@@ -20,7 +20,7 @@ use crate::api::kinds::AgentRun;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::Fault;
 use crate::controller::runs::look::{held, is_labelled, is_made_for, is_terminating, list_pods};
-use crate::controller::runs::{Sight, is_going};
+use crate::controller::runs::{Grave, Sight, any_of_ours, is_going};
 
 impl AgentRuns {
     pub(super) async fn observe(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
@@ -60,7 +60,9 @@ impl AgentRuns {
         if custom::is_custom(&run) {
             seen.reply = self.replies.of(&run);
         } else {
-            seen.job = self.sight(&run, stage, &own_jobs).await?;
+            let current = own_pods.iter().filter(|pod| is_current(pod, &run, stage));
+            let is_left = any_of_ours(current);
+            seen.job = self.sight(&run, stage, &own_jobs, is_left).await?;
         }
         if !phase(&*run).is_terminal() {
             if seen.job.is_in_doubt(job_ref(&run)) {
@@ -121,8 +123,15 @@ impl AgentRuns {
         Ok(self.shelves.runs.get(key))
     }
 
-    /// What there is under the name of the Job of the turn. That a Job is gone is said only after a live read.
-    async fn sight(&self, run: &AgentRun, stage: Stage, own: &[Arc<Job>]) -> Result<Sight, Fault> {
+    /// What there is under the name of the Job of the turn. That a Job is gone is said only after a live read. `is_left` says
+    /// that there is a pod of it.
+    async fn sight(
+        &self,
+        run: &AgentRun,
+        stage: Stage,
+        own: &[Arc<Job>],
+        is_left: bool,
+    ) -> Result<Sight, Fault> {
         let (Stage::Under(turn)
         | Stage::Before {
             turn: turn @ Turn::Whole,
@@ -143,7 +152,7 @@ impl AgentRuns {
             (Some(job), Some(uid)) if job.uid().as_ref() == Some(uid) => {
                 return Ok(Sight::Ours(job));
             }
-            (None, None) => return Ok(Sight::Absent),
+            (None, None) => return self.look_for_made(run, stage, &name, is_left).await,
             // Not ours, so nobody tells us when it goes.
             (Some(job), None) => return self.look_at_other(job).await,
             // A run that has ended needs no certainty about what is gone.
@@ -164,6 +173,43 @@ impl AgentRuns {
         };
         let last = bound.and_then(|uid| self.graves.find(&uid));
         Ok(Sight::Gone { absence, last })
+    }
+
+    /// A Job that nobody has told us of, and whose uid was never kept. If the call that makes it may have been carried out,
+    /// only the API server knows: its answer may have been lost, or it died with an earlier process.
+    async fn look_for_made(
+        &self,
+        run: &AgentRun,
+        stage: Stage,
+        name: &str,
+        is_left: bool,
+    ) -> Result<Sight, Fault> {
+        let is_asked_for = job_ref(run).is_some() && !self.untried.holds(run, name);
+        if phase(run).is_terminal() || !(is_left || is_asked_for) {
+            return Ok(Sight::Absent);
+        }
+        let namespace = run.namespace().unwrap_or_default();
+        let live: Option<Job> = self
+            .context
+            .look_up("look up the Job", &namespace, name)
+            .await?;
+        if let Some(job) = live {
+            let is_own = is_own(&job, run);
+            self.shelves.jobs.learn(super::pruned_job(job.clone()));
+            let job = Arc::new(job);
+            return Ok(match is_own {
+                true => Sight::Ours(job),
+                false => Sight::Taken(job),
+            });
+        }
+        let is_it = |job: &Job| job.name_any() == name && is_own(job, run);
+        let grave = self
+            .graves
+            .recall(is_it)
+            .or(is_left.then_some(Grave::UNSEEN));
+        let mut pods = list_pods(&self.context, run).await?;
+        pods.retain(|pod| is_current(pod, run, stage));
+        Ok(Sight::of_remains(grave, &pods))
     }
 
     /// A Job of someone else under the name that we need, if it is still there.

@@ -29,7 +29,6 @@ use super::status;
 use super::turn::{self, Stage, Turn};
 use super::work::{Found, Lack};
 use super::{artifacts, job};
-use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
 use crate::api::custody::{
     Finding, LastStatus, Outcome, Recovered, Release, classify, last_status_of,
@@ -218,20 +217,26 @@ fn follow(seen: &Observed, run: &Arc<AgentRun>, turn: Turn, settings: &Settings)
             Plan::steps(steps)
         }
         Sight::Ours(_) | Sight::Gone { .. } => mourn(seen, run, turn),
-        Sight::Absent if is_bound(run) || pods::any_of_ours(&seen.pods) => mourn(seen, run, turn),
+        Sight::Absent if is_bound(run) => mourn(seen, run, turn),
         Sight::Absent => begin::begin(seen, run, turn, settings),
         Sight::Taken(job) => {
             let message = format!(
                 "another object owns Job {}, whose name the run needs",
                 job.name_any()
             );
-            let lack = Lack::Waits {
-                reason: Lifecycle::JobNameConflict.into(),
-                message,
-            };
-            begin::wait(seen, run, settings, &lack)
+            begin::wait(seen, run, settings, &Lack::conflict(message))
+        }
+        Sight::Claimed(pod) => {
+            let message = claimed_by(pod, &turn.job(run));
+            begin::wait(seen, run, settings, &Lack::conflict(message))
         }
     }
+}
+
+/// Why nothing is started while there is a pod that may be work of a Job of ours.
+pub(in crate::controller) fn claimed_by(pod: &Pod, job: &str) -> String {
+    let pod = pod.name_any();
+    format!("pod {pod} says that it is of Job {job}, which is not there: it may be its work")
 }
 
 /// The Job is going or gone without having ended: its pods may still tell, or will.

@@ -12,6 +12,7 @@
 mod actors;
 mod mutants;
 mod server;
+mod told;
 mod truth;
 mod world;
 
@@ -50,6 +51,8 @@ use world::{NAMESPACE, News, RUN, Sort, World};
 
 /// Seeds that are tried unless someone asks for more.
 const SCHEDULES: u64 = 300;
+/// Seeds that once showed a fault, whatever the number of those that are tried.
+const REMEMBERED: [u64; 2] = [16_978, 24_479];
 /// Looks at the run while everything may happen.
 const LOOKS: usize = 14;
 /// Looks until nothing happens any more.
@@ -70,6 +73,10 @@ struct Sim {
     /// Calls of a hundred that go wrong.
     faults: u8,
     controller: Option<Controller>,
+    /// Nothing happens beside the calls of the controller.
+    is_still: bool,
+    /// What becomes of the next call that makes a Job, whatever chance says.
+    job_fate: Option<Fate>,
     /// The rule that the controller breaks, where the simulation itself is tried.
     broken: Option<Rule>,
 }
@@ -109,12 +116,17 @@ impl Sim {
             trouble,
             faults,
             controller: None,
+            is_still: false,
+            job_fate: None,
             broken: None,
         }
     }
 
     /// What becomes of a call.
-    fn fate(&mut self) -> Fate {
+    fn fate(&mut self, makes_job: bool) -> Fate {
+        if let Some(fate) = self.job_fate.take_if(|_| makes_job) {
+            return fate;
+        }
         if self.rng.u8(..100) >= self.faults {
             return Fate::Fine;
         }
@@ -129,6 +141,9 @@ impl Sim {
 
     /// Some of what happens beside the controller.
     fn churn(&mut self) {
+        if self.is_still {
+            return;
+        }
         for _ in 0..self.rng.u8(..4) {
             match self.rng.u8(..10) {
                 0..5 => {
@@ -175,7 +190,17 @@ impl Sim {
         };
         controller.heard[which] = at + 1;
         controller.hear(news);
+        if news.sort == Sort::Job {
+            self.truth.heard(&news.object);
+        }
         true
+    }
+
+    /// What is there now was listed.
+    fn has_listed(&mut self) {
+        for job in self.world.all(Sort::Job) {
+            self.truth.heard(&job);
+        }
     }
 
     /// A watch broke and lists anew: deletions in between are found by comparing.
@@ -183,6 +208,7 @@ impl Sim {
         if let Some(controller) = &mut self.controller {
             controller.list(&self.world);
             controller.heard = [self.world.news.len(); 3];
+            self.has_listed();
         }
     }
 }
@@ -334,7 +360,9 @@ fn settings() -> Settings {
 async fn look(server: &Server) -> Option<Next> {
     if server.sim().controller.is_none() {
         let controller = Controller::start(server);
-        server.sim().controller = Some(controller);
+        let mut sim = server.sim();
+        sim.controller = Some(controller);
+        sim.has_listed();
     }
     let (runs, context, broken) = {
         let sim = server.sim();
@@ -355,7 +383,9 @@ async fn look(server: &Server) -> Option<Next> {
     tokio::select! {
         biased;
         () = server.death.notified() => {
-            server.sim().controller = None;
+            let mut sim = server.sim();
+            sim.controller = None;
+            sim.truth.forgotten();
             None
         }
         result = attempt => result.ok(),
@@ -443,7 +473,9 @@ fn runtime() -> tokio::runtime::Runtime {
 /// Plays the seeds that this worker has to.
 fn work(worker: u64, workers: u64, schedules: u64) {
     let runtime = runtime();
-    for seed in (worker..schedules).step_by(usize::try_from(workers).unwrap()) {
+    let remembered = REMEMBERED.into_iter().filter(|seed| *seed >= schedules);
+    let seeds = (0..schedules).chain(remembered);
+    for seed in seeds.filter(|seed| seed % workers == worker) {
         let (wrongs, trace) = runtime.block_on(play(seed, None));
         assert!(
             wrongs.is_empty(),

@@ -102,6 +102,16 @@ pub(super) enum Lack {
     },
 }
 
+impl Lack {
+    /// Something of someone else stands where the Job or what it reads must be.
+    pub(super) fn conflict(message: String) -> Self {
+        Self::Waits {
+            reason: Lifecycle::JobNameConflict.into(),
+            message,
+        }
+    }
+}
+
 /// The name of the Memory that a run uses, if it or its agent names one.
 pub(super) fn memory_name<'a>(run: &'a AgentRun, agent: Option<&'a Agent>) -> Option<&'a str> {
     let own = run.spec.memory_ref.as_ref();

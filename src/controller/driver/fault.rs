@@ -25,6 +25,9 @@ closed_labels! {
     }
 }
 
+/// Conflicts in a row that people should know of: by then it has been tried for some ten seconds.
+const CONFLICTS: u32 = 10;
+
 /// A step of a reconcile that failed.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -83,6 +86,22 @@ fn classify(error: &kube::Error) -> Class {
 }
 
 impl Class {
+    /// The Event that tells of so many failures in a row, when this was the last. One conflict is everyday; so many of them
+    /// mean that someone writes all the time.
+    pub(crate) const fn persists(self, failures: u32) -> Option<EventReason> {
+        match self {
+            Self::Conflict if failures > 0 && failures.is_multiple_of(CONFLICTS) => {
+                Some(EventReason::Conflict)
+            }
+            Self::Conflict
+            | Self::Retryable
+            | Self::Spec
+            | Self::Config
+            | Self::Forbidden
+            | Self::Fenced => None,
+        }
+    }
+
     /// The Event that tells of it; a conflict is everyday, and who is fenced says nothing any more.
     pub(crate) const fn event(self) -> Option<EventReason> {
         match self {
@@ -153,6 +172,19 @@ mod tests {
     fn what_an_error_says_is_fit_to_be_shown() {
         let fault = Fault::new("x", Class::Retryable, "https://me:secret@host/path refused");
         assert!(!fault.sentence().contains("secret"), "{}", fault.sentence());
+    }
+
+    #[test]
+    fn only_conflicts_without_end_are_told_and_not_each_of_them() {
+        for class in Class::ALL {
+            let told = (0..=30).filter(|failures| class.persists(*failures).is_some());
+            let expected: &[u32] = if class == Class::Conflict {
+                &[10, 20, 30]
+            } else {
+                &[]
+            };
+            assert_eq!(told.collect::<Vec<_>>(), expected, "{class:?}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout
 use super::fault::{Class, Fault};
 use super::plan::Next;
 use super::queue::{Figures, Priority, Queue};
-use super::{Reconciler, attempt};
+use super::{Reconciler, attempt, tell};
 use crate::cluster::Scope;
 use crate::controller::cache::Key;
 use crate::controller::context::Context;
@@ -147,22 +147,25 @@ impl<R: Reconciler> Crew<R> {
             return;
         };
         self.context.metrics.worked(self.name, since.elapsed());
-        let class = match ended {
+        let fault = match ended {
             Ok((_, Ok(next))) => {
                 let again = due(next, &self.context);
                 return self.work.queue().done(&key, again, Instant::now());
             }
-            Ok((_, Err(fault))) => fault.class,
+            Ok((_, Err(fault))) => fault,
             // A panic is a defect of ours: it must not end the work on other objects, nor come back at once.
             Err(error) => {
                 tracing::error!(kind = %R::KIND, %key, %error, "Reconcile panicked");
                 self.context.metrics.panicked(R::KIND);
-                Class::Config
+                Fault::new("reconcile the object", Class::Config, "it panicked")
             }
         };
         let spread = 0.5 + fastrand::f64();
-        let delay = |failures| class.delay(failures).mul_f64(spread);
-        self.work.queue().failed(&key, Instant::now(), delay);
+        let delay = |failures| fault.class.delay(failures).mul_f64(spread);
+        let failures = self.work.queue().failed(&key, Instant::now(), delay);
+        if let Some(reason) = fault.class.persists(failures) {
+            tell(&*self.reconciler, &self.context, &key, (reason, &fault));
+        }
     }
 
     fn sweep(&self) {

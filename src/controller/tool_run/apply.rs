@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 
 use super::ToolRuns;
@@ -32,19 +33,7 @@ impl ToolRuns {
                     .make(context, MAKE_CONFIG_MAP, &**run, document);
                 return made.await;
             }
-            Action::MakeJob(job) => match context.create(MAKE_JOB, &**job).await {
-                Ok(made) => {
-                    tracing::info!(
-                        namespace = job.namespace(),
-                        job = job.name_any(),
-                        "Job made"
-                    );
-                    shelves.tool_jobs.learn(pruned_job(made));
-                }
-                // The next pass sees whose it is.
-                Err(fault) if fault.class == Class::Conflict => {}
-                Err(fault) => return Err(fault),
-            },
+            Action::MakeJob(job) => self.make_job(seen, job).await?,
             Action::Release { job, why } => {
                 let changes = release(job, *why, context.clock.now());
                 let released = context.change("let the Job go", &**job, changes).await;
@@ -79,6 +68,24 @@ impl ToolRuns {
             }
         }
         Ok(true)
+    }
+
+    async fn make_job(&self, seen: &Observed, job: &Job) -> Result<(), Fault> {
+        if let Some(run) = &seen.run {
+            // From here on nobody can be sure that there was none.
+            self.untried.forget(&**run);
+        }
+        match self.context.create(MAKE_JOB, job).await {
+            Ok(made) => {
+                let (namespace, job) = (job.namespace(), job.name_any());
+                tracing::info!(namespace, job, "Job made");
+                self.shelves.tool_jobs.learn(pruned_job(made));
+                Ok(())
+            }
+            // The next pass sees whose it is.
+            Err(fault) if fault.class == Class::Conflict => Ok(()),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// Puts our finalizer on the call, or takes it away.

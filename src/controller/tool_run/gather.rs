@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::plan::Observed;
@@ -16,7 +17,7 @@ use crate::controller::agent_run::pruned_job;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::Fault;
 use crate::controller::runs::look::{held, is_labelled, is_made_for, is_terminating, list_pods};
-use crate::controller::runs::{Sight, is_going};
+use crate::controller::runs::{Grave, Sight, any_of_ours, is_going};
 
 impl ToolRuns {
     pub(super) async fn observe(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
@@ -53,7 +54,7 @@ impl ToolRuns {
         };
         let tool = run.spec.tool_ref.name.trim();
         seen.tool = shelves.tools.get(&Key::new(&key.namespace, tool));
-        seen.job = self.sight(&run, &own_jobs, key).await?;
+        seen.job = self.sight(&run, &own_jobs, &seen.pods, key).await?;
         if phase(&*run).is_terminal() {
             return Ok(seen);
         }
@@ -71,7 +72,13 @@ impl ToolRuns {
     }
 
     /// What there is under the name of the Job. That a Job is gone is said only after a live read.
-    async fn sight(&self, run: &ToolRun, own: &[Arc<Job>], key: &Key) -> Result<Sight, Fault> {
+    async fn sight(
+        &self,
+        run: &ToolRun,
+        own: &[Arc<Job>],
+        pods: &[Arc<Pod>],
+        key: &Key,
+    ) -> Result<Sight, Fault> {
         const LOOK: &str = "look up the Job";
         let reference = job_ref(run);
         let name = reference.and_then(|job| job.name.clone());
@@ -82,14 +89,24 @@ impl ToolRuns {
         if let Some(known) = known {
             return Ok(Sight::Ours(Arc::clone(known)));
         }
-        if phase(run).is_terminal() || reference.is_none() {
+        let is_left = any_of_ours(pods);
+        // Nobody else has asked for it, and neither have we.
+        let is_untried = self.untried.holds(run, &name) && !is_left;
+        if phase(run).is_terminal() || reference.is_none() || is_untried {
             return Ok(Sight::Absent);
         }
         let live: Option<Job> = self.context.look_up(LOOK, &key.namespace, &name).await?;
         Ok(match (live, bound) {
             (Some(job), None) if is_own(&job, run) => self.found(job),
             (Some(job), None) => Sight::Taken(Arc::new(job)),
-            (None, None) => Sight::Absent,
+            (None, None) => {
+                let is_it = |job: &Job| job.name_any() == name && is_own(job, run);
+                let grave = self
+                    .graves
+                    .recall(is_it)
+                    .or(is_left.then_some(Grave::UNSEEN));
+                Sight::of_remains(grave, &list_pods(&self.context, run).await?)
+            }
             (Some(job), Some(uid)) if job.uid().as_ref() == Some(&uid) => self.found(job),
             (live, Some(uid)) => Sight::Gone {
                 absence: match live {

@@ -22,7 +22,7 @@ use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
 use crate::api::policy::{Policy, Surroundings, ToolFacts};
 use crate::controller::agent_run::{
-    Trace, Why, any_of_ours, deadline, detail, is_at_work, keep_for, never_ran, report, works,
+    Trace, Why, claimed_by, deadline, detail, is_at_work, keep_for, never_ran, report, works,
 };
 use crate::controller::driver::plan::{Next, Plan, Step};
 use crate::controller::policy::{Verdict, judge};
@@ -122,10 +122,14 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
             Plan::steps(steps)
         }
         Sight::Ours(_) | Sight::Gone { .. } => mourn(seen, run),
-        Sight::Absent if is_bound(run) || any_of_ours(&seen.pods) => mourn(seen, run),
+        Sight::Absent if is_bound(run) => mourn(seen, run),
         Sight::Absent => begin(seen, run, settings),
         Sight::Taken(_) => {
             let message = format!("another object owns Job {}", job::name(run));
+            wait(seen, run, settings, Lifecycle::JobNameConflict, &message)
+        }
+        Sight::Claimed(pod) => {
+            let message = claimed_by(pod, &job::name(run));
             wait(seen, run, settings, Lifecycle::JobNameConflict, &message)
         }
     }
@@ -172,6 +176,7 @@ fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
     let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {
         reference,
+        was_made: seen.job.was_made(),
         absence,
         last,
         pods: &seen.pods,

@@ -158,9 +158,19 @@ fn one_job_goes_missing_once_and_everything_else_may_come_again() {
     let job = Regarding::job("ns", "nightly-job");
     let known = Some(job.clone().with_uid("j-1"));
     for (row, reason, related, expected) in [
-        ("this very Job", Reason::JobMissing, known.clone(), true),
-        ("any Job of this name", Reason::JobMissing, Some(job), false),
-        ("no Job", Reason::JobMissing, None, false),
+        (
+            "this very Job",
+            Reason::WorkflowJobMissing,
+            known.clone(),
+            true,
+        ),
+        (
+            "any Job of this name",
+            Reason::WorkflowJobMissing,
+            Some(job),
+            false,
+        ),
+        ("no Job", Reason::WorkflowJobMissing, None, false),
         ("another reason", Reason::Failed, known, false),
     ] {
         let draft = Draft {

@@ -67,9 +67,9 @@ pub(super) async fn judged(
     let found = resolve(inner, host, port).await;
     let found = found.map_err(|error| unreachable("its name leads nowhere", &error))?;
     let mut api_server = Vec::new();
-    for (its_host, its_port) in &inner.api_server {
+    for (its_host, its_port) in inner.places() {
         // A host of the API server that leads nowhere now leads nobody there either.
-        let found = resolve(inner, its_host, *its_port).await;
+        let found = resolve(inner, &its_host, its_port).await;
         api_server.extend(found.unwrap_or_default());
     }
     let mut refusal = None;

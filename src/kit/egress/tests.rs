@@ -219,6 +219,20 @@ async fn the_api_server_is_refused_by_name_and_by_address() {
 }
 
 #[tokio::test]
+async fn a_machine_of_the_api_server_is_refused_as_soon_as_it_is_known() {
+    let server = Server::with(&[OK]).await;
+    let machine = (server.address.ip().to_string(), server.address.port());
+    let guard = guard(&[HERE; 3]);
+    guard.keep_from(vec![machine]);
+    let answer = guard.call(get(server.url("a.test", "/"))).await;
+    assert_eq!(refused(answer), Refusal::ApiServer);
+    assert_eq!(server.asked(), Vec::<String>::new());
+    guard.keep_from(Vec::new());
+    let answer = guard.call(get(server.url("a.test", "/"))).await;
+    assert_eq!(answer.expect("an answer").status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn an_answer_leads_on_within_the_server_only() {
     let other = Server::with(&[OK]).await;
     let location = format!("http://b.test:{}/", other.address.port());

@@ -1,47 +1,28 @@
 //! What was received goes on to a collector as it came, and a collector that is gone harms nobody.
 
-use agents_sidecar::{args::variable, otlp::write::Writer};
+use agents::kit::{
+    http::Transport,
+    readiness::Readiness,
+    shutdown::channel,
+    tls::{self, Source},
+};
+use agents_sidecar::args::variable;
 use anyhow::{Context, Result, ensure};
 use http::StatusCode;
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 use support::{metrics::Page, ports, sink::Sink, wait::retry};
-use tokio::io::AsyncWriteExt;
+use tokio::task::JoinSet;
 
-use super::otlp::Sidecar;
-use crate::kit::client::{Answer, DEADLINE, answer, connect};
+use super::{
+    memory::request,
+    otlp::{JSON, PROTOBUF, Sidecar, post},
+};
+use crate::kit::{
+    client::DEADLINE,
+    pki::{Authority, Mount},
+};
 
 const ANY: &str = "127.0.0.1:0";
-
-/// Sends bytes by HTTP.
-async fn post(address: SocketAddr, path: &str, kind: &str, body: &[u8]) -> Result<Answer> {
-    let mut stream = connect(address).await;
-    let length = body.len();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body).await?;
-    answer(&mut stream).await.context("an answer")
-}
-
-/// A gauge `x` with one point.
-fn gauge() -> Vec<u8> {
-    let mut writer = Writer::default();
-    writer.message(1, |target| {
-        target.message(2, |scope| {
-            scope.message(2, |metric| {
-                metric.bytes(1, b"x");
-                metric.message(5, |gauge| {
-                    gauge.message(1, |point| {
-                        point.fixed64(3, 1);
-                        point.double(4, 1.5);
-                    });
-                });
-            });
-        });
-    });
-    writer.into_bytes()
-}
 
 fn dropped(page: &Page, cause: &str) -> f64 {
     let labels = [("signal", "traces"), ("cause", cause)];
@@ -54,12 +35,9 @@ fn sent(page: &Page, signal: &str) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-const PROTOBUF: &str = "application/x-protobuf";
-const JSON: &str = "application/json";
-
 #[tokio::test]
 async fn everything_goes_on_as_it_came_by_http_and_by_grpc() -> Result<()> {
-    let metrics = gauge();
+    let metrics = request("x", 0..1, 1);
     // Neither is read here, so any bytes will do.
     let (spans, records) = (&b"\x0a\x03\x01\x02\x03"[..], br#"{"resourceLogs": [ ]}"#);
     for protocol in ["http/protobuf", "grpc"] {
@@ -94,13 +72,76 @@ async fn everything_goes_on_as_it_came_by_http_and_by_grpc() -> Result<()> {
             ensure!(is_grpc || taken.path == path, "{}", taken.path);
         }
         let page = sidecar.page().await?;
-        assert_eq!(page.value("x", &[]), Some(1.5));
+        assert_eq!(page.value("x", &[("x", "0")]), Some(1.0));
         retry("what was sent is counted", DEADLINE, || async {
             let page = sidecar.page().await?;
             ensure!(sent(&page, "metrics") == 1.0 && sent(&page, "traces") == 1.0);
             Ok(())
         })
         .await?;
+        sink.end().await?;
+    }
+    Ok(())
+}
+
+/// What the sidecar trusts besides the authorities of the host.
+#[derive(Clone, Copy, Debug)]
+enum Trusted {
+    ThatOfTheTarget,
+    AnotherOne,
+}
+
+#[tokio::test]
+async fn over_tls_it_goes_on_to_a_target_that_is_trusted_and_to_no_other() -> Result<()> {
+    let authority = Authority::new();
+    let mount = Mount::new(&authority.issue());
+    let gate = Readiness::default().gate("certificate");
+    let source = Source::new(mount.options(), gate, tls::Metrics::default());
+    let transport = Transport::Tls(source.tls());
+    let (_trigger, shutdown) = channel();
+    let mut sources = JoinSet::new();
+    sources.spawn(source.run(shutdown));
+    let file = tempfile::NamedTempFile::new()?;
+    let path = file.path().to_str().context("a path")?;
+    for (protocol, trusted) in [
+        ("http/protobuf", Trusted::ThatOfTheTarget),
+        ("grpc", Trusted::ThatOfTheTarget),
+        ("http/protobuf", Trusted::AnotherOne),
+        ("grpc", Trusted::AnotherOne),
+    ] {
+        let case = format!("{protocol}, {trusted:?}");
+        let pem = match trusted {
+            Trusted::ThatOfTheTarget => authority.pem(),
+            Trusted::AnotherOne => Authority::new().pem(),
+        };
+        std::fs::write(path, pem)?;
+        let mut sink = Sink::start_over(transport.clone(), ANY.parse()?, &[]).await?;
+        let endpoint = format!("https://localhost:{}", sink.address.port());
+        let sidecar = Sidecar::start(&[
+            (variable::FORWARD_ENDPOINT, &endpoint),
+            (variable::FORWARD_PROTOCOL, protocol),
+            (variable::FORWARD_CA_FILE, path),
+        ])
+        .await;
+        let told = post(sidecar.http, "/v1/traces", PROTOBUF, b"over tls").await?;
+        assert_eq!(told.status, 200, "{case}: {told:?}");
+        match trusted {
+            Trusted::ThatOfTheTarget => {
+                let taken = sink.next().await.with_context(|| case.clone())?;
+                ensure!(taken.body.ends_with(b"over tls"), "{case}: {taken:?}");
+            }
+            Trusted::AnotherOne => {
+                retry("another try", DEADLINE, || async {
+                    let page = sidecar.page().await?;
+                    let retries = page.value("agents_sidecar_forward_retries_total", &[]);
+                    ensure!(retries >= Some(1.0), "{retries:?}");
+                    Ok(())
+                })
+                .await?;
+                assert_eq!(sent(&sidecar.page().await?, "traces"), 0.0, "{case}");
+            }
+        }
+        drop(sidecar);
         sink.end().await?;
     }
     Ok(())

@@ -4,10 +4,9 @@ use agents_sidecar::{args::variable, otlp::write::Writer};
 use anyhow::{Context, Result, ensure};
 use std::net::SocketAddr;
 use support::wait::retry;
-use tokio::io::AsyncWriteExt;
 
-use super::otlp::Sidecar;
-use crate::kit::client::{Answer, DEADLINE, answer, connect};
+use super::otlp::{PROTOBUF, Sidecar, post};
+use crate::kit::client::{Answer, DEADLINE};
 
 /// More than the program takes by itself, also when it is built for tests.
 const LIMIT: usize = 96 << 20;
@@ -40,14 +39,7 @@ pub(super) fn request(metric: &str, series: std::ops::Range<usize>, label: usize
 
 /// Sends a request of protobuf; its answer is read as text, so refused points are no concern here.
 pub(super) async fn push(address: SocketAddr, body: &[u8]) -> Result<Answer> {
-    let mut stream = connect(address).await;
-    let length = body.len();
-    let head = format!(
-        "POST /v1/metrics HTTP/1.1\r\nHost: test\r\nContent-Type: application/x-protobuf\r\nContent-Length: {length}\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body).await?;
-    answer(&mut stream).await.context("an answer")
+    post(address, "/v1/metrics", PROTOBUF, body).await
 }
 
 #[tokio::test]

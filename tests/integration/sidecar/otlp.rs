@@ -8,9 +8,10 @@ use opentelemetry_otlp::{MetricExporter, WithExportConfig};
 use opentelemetry_sdk::{Resource, metrics::SdkMeterProvider};
 use std::net::SocketAddr;
 use support::metrics::Page;
+use tokio::io::AsyncWriteExt;
 
 use crate::kit::{
-    client::{Answer, answer, connect, send},
+    client::{Answer, answer, connect},
     process::{Process, product},
 };
 
@@ -116,20 +117,32 @@ pub(super) const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attribut
 {"name":"late","gauge":{"dataPoints":[{"asInt":"1"}]}}
 ]}]}]}"#;
 
-async fn post(address: SocketAddr, json: &str) -> Result<Answer> {
+/// Sends bytes by HTTP.
+pub(super) async fn post(
+    address: SocketAddr,
+    path: &str,
+    kind: &str,
+    body: &[u8],
+) -> Result<Answer> {
     let mut stream = connect(address).await;
-    let length = json.len();
-    let request = format!(
-        "POST /otlp/v1/metrics HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{json}"
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
     );
-    send(&mut stream, request.as_bytes()).await;
+    // Who is turned away early may close before all is written; the answer says so.
+    drop(stream.write_all(&[head.as_bytes(), body].concat()).await);
     answer(&mut stream).await.context("an answer")
 }
+
+/// The types of content that OTLP has.
+pub(super) const PROTOBUF: &str = "application/x-protobuf";
+pub(super) const JSON: &str = "application/json";
 
 #[tokio::test]
 async fn json_that_is_not_quite_as_it_should_be_is_taken_and_refusals_are_told() -> Result<()> {
     let sidecar = Sidecar::start(&[]).await;
-    let Answer { status, body, .. } = post(sidecar.http, HOME_MADE).await?;
+    let Answer { status, body, .. } =
+        post(sidecar.http, "/otlp/v1/metrics", JSON, HOME_MADE.as_bytes()).await?;
     assert_eq!(status, 200, "{body}");
     let told: serde_json::Value = serde_json::from_str(&body)?;
     let expected = serde_json::json!({"partialSuccess": {

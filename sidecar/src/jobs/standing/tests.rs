@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::super::view::tests::{at, of_step, running, view};
 use super::*;
 
-fn agent_run(more: Value) -> AgentRun {
+fn agent_run(more: Value) -> AgentRunSight {
     let mut run = json!({
         "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun",
         "metadata": {"name": "r", "namespace": "here", "uid": "r-1"},
@@ -132,7 +132,7 @@ fn a_run_names_who_deleted_its_job_and_warns() {
 
 #[test]
 fn a_tool_run_says_the_same() {
-    let run: ToolRun = serde_json::from_value(json!({
+    let run: ToolRunSight = serde_json::from_value(json!({
         "apiVersion": "tools.proompteng.ai/v1alpha1", "kind": "ToolRun", "metadata": {"name": "t"},
         "spec": {"toolRef": {"name": "x"}},
         "status": {"phase": "Failed", "jobRef": {"uid": "j-1", "missing": {"class": "JobTtlExpired"}}},

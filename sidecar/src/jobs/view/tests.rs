@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A Job of the run `r`, with more laid over it.
-pub(in crate::jobs) fn sight(more: &[Value]) -> Sight {
+pub(in crate::jobs) fn sight(more: &[Value]) -> JobSight {
     let mut job = json!({
         "metadata": {
             "name": "r-job", "namespace": "here", "uid": "j-1", "creationTimestamp": at(0),

@@ -91,11 +91,7 @@ pub(super) fn begin(
     }
     if let Some(name) = &seen.in_the_way {
         let message = format!("another object owns ConfigMap {name}, whose name the run needs");
-        let lack = Lack::Waits {
-            reason: Lifecycle::JobNameConflict.into(),
-            message,
-        };
-        return wait(seen, run, settings, &lack);
+        return wait(seen, run, settings, &Lack::conflict(message));
     }
     // Judged in every pass, by as much as is there by then: an Agent may come after its run, but not after its start.
     let nothing = Found::default();

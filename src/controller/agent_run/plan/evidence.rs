@@ -22,6 +22,8 @@ use crate::controller::agent_run::{job, turn::job_ref};
 pub(in crate::controller) struct Trace<'a> {
     /// What the status of its run names.
     pub(in crate::controller) reference: Option<&'a JobRef>,
+    /// Whether it was made for certain.
+    pub(in crate::controller) was_made: bool,
     pub(in crate::controller) absence: Absence,
     /// As it was last seen, if anyone saw it.
     pub(in crate::controller) last: Option<&'a Arc<Job>>,
@@ -39,6 +41,7 @@ impl Trace<'_> {
     pub(in crate::controller) fn evidence(self) -> Evidence {
         let Self {
             reference,
+            was_made,
             absence,
             last,
             pods,
@@ -58,9 +61,9 @@ impl Trace<'_> {
         let ttl = last.and_then(|job| job.spec.as_ref()?.ttl_seconds_after_finished);
         Evidence {
             absence,
-            create: match reference.and_then(|job| job.uid.as_ref()) {
-                Some(_) => CreateCall::Accepted,
-                None => CreateCall::Unanswered,
+            create: match was_made {
+                true => CreateCall::Accepted,
+                false => CreateCall::Unanswered,
             },
             last_status: last.map_or(LastStatus::Unknown, |job| last_status_of(job)),
             ttl: ttl.map(|seconds| SignedDuration::from_secs(seconds.into())),
@@ -104,6 +107,7 @@ pub(in crate::controller) fn deadline(
 pub(in crate::controller) fn never_made(now: Timestamp) -> Finding {
     let nothing = Trace {
         reference: None,
+        was_made: false,
         absence: Absence::NotFound,
         last: None,
         pods: &[],
@@ -125,6 +129,7 @@ pub(super) fn of(seen: &Observed, run: &AgentRun) -> Evidence {
     let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {
         reference,
+        was_made: seen.job.was_made(),
         absence,
         last,
         pods: &seen.pods,

@@ -7,19 +7,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
 
-use crate::api::contract::finalizer;
 use crate::api::custody::{Evidence, Outcome, PodState, pod_state_of, report_of};
 pub(in crate::controller) use crate::api::custody::{never_ran, witness};
-use crate::controller::runs::look::is_held;
 
 /// Condition of a pod that something outside has ended.
 pub(in crate::controller) const DISRUPTION: &str = "DisruptionTarget";
-
-/// Whether there is a pod of a Job of ours whose uid was never stored. Anyone can write a label; the pods of our own Jobs are
-/// held from their first moment on.
-pub(in crate::controller) fn any_of_ours(pods: &[Arc<Pod>]) -> bool {
-    pods.iter().any(|pod| is_held(&**pod, finalizer::EVIDENCE))
-}
 
 /// Whether a pod still works, or is about to.
 pub(in crate::controller) fn works(pod: &Pod) -> bool {

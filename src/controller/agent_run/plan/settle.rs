@@ -26,7 +26,7 @@ pub(super) fn settle(seen: &Observed, run: &Arc<AgentRun>, settings: &Settings) 
     let mut steps = Vec::new();
     let current = match &seen.job {
         Sight::Ours(job) => Some(job),
-        Sight::Absent | Sight::Taken(_) | Sight::Gone { .. } => None,
+        Sight::Absent | Sight::Taken(_) | Sight::Claimed(_) | Sight::Gone { .. } => None,
     };
     let jobs: Vec<&Arc<Job>> = current.into_iter().chain(&seen.other_jobs).collect();
     for job in &jobs {
@@ -68,7 +68,7 @@ pub(super) fn settle(seen: &Observed, run: &Arc<AgentRun>, settings: &Settings) 
 pub(super) fn abandon(seen: &Observed, run: &AgentRun) -> RunPlan {
     let current = match &seen.job {
         Sight::Ours(job) => Some(job),
-        Sight::Absent | Sight::Taken(_) | Sight::Gone { .. } => None,
+        Sight::Absent | Sight::Taken(_) | Sight::Claimed(_) | Sight::Gone { .. } => None,
     };
     let jobs = current.into_iter().chain(&seen.other_jobs);
     let jobs = jobs.filter(|job| is_held(&***job, finalizer::OUTCOME));

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::condition::ConditionType;
+use crate::api::condition::Lifecycle;
 use crate::api::custody::Absence;
 use crate::api::kind::Kind;
 use crate::controller::agent_run::admission::{Limits, Refusal, Sort};
@@ -923,24 +924,33 @@ fn a_missing_job_is_told_with_its_class_and_never_made_again() {
             ],
         ),
         (
-            "reserved, not seen, and a pod that only says that it is ours",
-            pods(
-                vec![pod(
+            "reserved, not there, and a pod that only says that it is ours: it may be, so nothing is started beside it",
+            seen(
+                run(json!({}), json!({}), reserved()),
+                Sight::Claimed(pod(
                     json!({"finalizers": []}),
                     json!({"phase": "Succeeded"}),
-                )],
-                seen(run(json!({}), json!({}), reserved()), Sight::Absent),
+                )),
             ),
-            &["make r-spec", "make r-job"],
+            &[
+                "Pending JobNameConflict: pod r-job-x says that it is of Job r-job, which is not there: it may be its work [JobNameConflict]",
+            ],
         ),
         (
-            "reserved, not seen, but it left a pod: it was made and must not be made again",
+            "reserved, not there, but it left a pod: it was made and must not be made again",
             pods(
                 vec![pod(json!({}), json!({"phase": "Succeeded"}))],
-                seen(run(json!({}), json!({}), reserved()), Sight::Absent),
+                seen(run(json!({}), json!({}), reserved()), gone(None)),
             ),
             &[
                 "Succeeded Completed: the Job is missing, but its pod tells how it ended: it ended well [Succeeded JobDeletedUnknown OutcomeRecovered]",
+            ],
+        ),
+        (
+            "reserved, not there, but it was seen once: it was made and must not be made again",
+            seen(run(json!({}), json!({}), reserved()), gone(None)),
+            &[
+                "Failed JobDeletedUnknown: the outcome is lost: It is gone and nothing says why (JobDeletedUnknown) [JobDeletedUnknown]",
             ],
         ),
     ]);

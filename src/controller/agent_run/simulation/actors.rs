@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::truth::Truth;
 use super::world::{
     FOREGROUND, NAMESPACE, ORPHAN, Propagation, RUN, Sort, TRACKING, World, end_of, finalizers,
-    free, hold, is_abandoned, is_going, is_held, name, uid,
+    free, hold, is_abandoned, is_going, is_held, made_for, name, uid,
 };
 use crate::api::contract::{finalizer, label};
 
@@ -155,12 +155,9 @@ fn carry_out(world: &mut World, truth: &mut Truth, chore: &Chore, rng: &mut fast
         Chore::Place(pod) => world.change(Sort::Pod, pod, |pod| {
             pod["spec"]["nodeName"] = json!("node");
         }),
-        Chore::StartPod(pod) => {
-            truth.started(pod_job(world, pod));
-            world.change(Sort::Pod, pod, |pod| {
-                pod["status"]["phase"] = json!("Running")
-            });
-        }
+        Chore::StartPod(pod) => world.change(Sort::Pod, pod, |pod| {
+            pod["status"]["phase"] = json!("Running");
+        }),
         Chore::EndPod(name) => {
             let is_killed = world.get(Sort::Pod, name).is_some_and(is_going);
             let code = match is_killed {
@@ -202,9 +199,9 @@ fn carry_out(world: &mut World, truth: &mut Truth, chore: &Chore, rng: &mut fast
 
 /// The uid of the Job that a pod belongs to.
 fn pod_job(world: &World, pod: &str) -> String {
-    let pod = world.get(Sort::Pod, pod).cloned().unwrap_or_default();
-    let made_for = &pod["metadata"]["annotations"]["made-for"];
-    made_for.as_str().unwrap_or_default().to_owned()
+    let pod = world.get(Sort::Pod, pod);
+    let job = pod.and_then(made_for).unwrap_or_default();
+    job.to_owned()
 }
 
 fn make_pod(world: &mut World, job_name: &str) {
@@ -325,10 +322,12 @@ fn cancel(world: &mut World, truth: &mut Truth) {
 }
 
 /// Someone takes away what keeps an object until it is read.
-fn strip(world: &mut World, truth: &mut Truth, (sort, name): (Sort, &str), held: &str) {
+pub(super) fn strip(world: &mut World, truth: &mut Truth, (sort, name): (Sort, &str), held: &str) {
     world.say(format!("someone strips {name}"));
-    truth.is_stripped = true;
-    world.change(sort, name, |object| free(object, held));
+    world.change(sort, name, |object| {
+        truth.stripped(object);
+        free(object, held);
+    });
 }
 
 /// What there is before anything happens.

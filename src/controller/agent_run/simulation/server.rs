@@ -33,6 +33,12 @@ struct Call {
     body: Value,
 }
 
+impl Call {
+    fn makes_job(&self) -> bool {
+        self.method == Method::POST && self.sort == Sort::Job
+    }
+}
+
 type Answer = (StatusCode, Value);
 
 impl Server {
@@ -58,7 +64,7 @@ impl Server {
         let query = parts.uri.query().unwrap_or_default().to_owned();
         let (status, answer) = match read(parts.method, &path, &query, body) {
             Some(call) => {
-                let fate = self.sim().fate();
+                let fate = self.sim().fate(call.makes_job());
                 if fate == Fate::DiesBefore {
                     self.die().await;
                 }
@@ -156,6 +162,10 @@ impl Sim {
         if fate == Fate::Unheard && has_written {
             return refusal(StatusCode::GATEWAY_TIMEOUT, "Timeout");
         }
+        if call.method == Method::POST && call.sort == Sort::Job && answer.0 == StatusCode::CREATED
+        {
+            self.truth.heard(&answer.1);
+        }
         answer
     }
 
@@ -195,7 +205,7 @@ impl Sim {
             return refusal(StatusCode::CONFLICT, "AlreadyExists");
         };
         if call.sort == Sort::Job {
-            self.truth.job_made(&made);
+            self.truth.job_made(&self.world, &made);
         }
         (StatusCode::CREATED, made)
     }

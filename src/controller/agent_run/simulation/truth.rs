@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::world::{NAMESPACE, Sort, World, finalizers, is_going, is_held, name, uid};
+use super::world::{NAMESPACE, Sort, World, finalizers, is_going, is_held, made_for, name, uid};
 use crate::api::condition::Moment;
 use crate::api::contract::{finalizer, label};
 use crate::api::kind::Kind;
@@ -22,8 +22,6 @@ pub(super) struct Truth {
     pub(super) is_stripped: bool,
     /// Someone deleted or changed something else.
     pub(super) is_disturbed: bool,
-    /// Jobs whose pod has started, by uid.
-    started: BTreeSet<String>,
     /// Whether the pod of a Job ended well.
     pods: BTreeMap<String, bool>,
     /// Whether a Job ended well, in its own words.
@@ -32,12 +30,27 @@ pub(super) struct Truth {
     made: BTreeMap<String, Vec<String>>,
     /// Uids of Jobs that a status has named.
     bound: BTreeSet<String>,
+    /// Uids of Jobs whose finalizer someone took off.
+    stripped: BTreeSet<String>,
+    /// Uids of Jobs that the controller which is at work now was told of.
+    heard: BTreeSet<String>,
     pub(super) wrongs: Vec<String>,
 }
 
 impl Truth {
-    pub(super) fn started(&mut self, job: String) {
-        self.started.insert(job);
+    pub(super) fn stripped(&mut self, object: &Value) {
+        self.is_stripped = true;
+        self.stripped.insert(uid(object).to_owned());
+    }
+
+    /// The controller has heard of a Job, from a watch or as the answer to its call.
+    pub(super) fn heard(&mut self, job: &Value) {
+        self.heard.insert(uid(job).to_owned());
+    }
+
+    /// The controller has died, with all that it knew.
+    pub(super) fn forgotten(&mut self) {
+        self.heard.clear();
     }
 
     pub(super) fn ended(&mut self, job: String, well: bool) {
@@ -57,15 +70,27 @@ impl Truth {
     }
 
     /// The controller has made a Job.
-    pub(super) fn job_made(&mut self, job: &Value) {
-        let earlier = self.made.entry(name(job).to_owned()).or_default();
-        let again = earlier.iter().any(|earlier| {
-            !self.is_stripped || self.bound.contains(earlier) || self.started.contains(earlier)
-        });
-        earlier.push(uid(job).to_owned());
+    pub(super) fn job_made(&mut self, world: &World, job: &Value) {
+        let earlier = self.made.get(name(job)).into_iter().flatten();
+        let again = earlier.clone().any(|job| !self.is_erased(world, job));
         if again {
             self.wrong(format!("Job {} was made a second time", name(job)));
         }
+        let all = self.made.entry(name(job).to_owned()).or_default();
+        all.push(uid(job).to_owned());
+    }
+
+    /// The one case in which nobody can know that a Job was made: before its uid was stored, someone took its finalizer off
+    /// by hand, it went with all its pods, which takes the same for each of them, and the controller that is at work now
+    /// never heard of it. `docs/job-retention.md` says so.
+    fn is_erased(&self, world: &World, job: &str) -> bool {
+        let mut pods = world.all(Sort::Pod).into_iter();
+        let has_pod = pods.any(|pod| made_for(&pod) == Some(job));
+        self.stripped.contains(job)
+            && !self.bound.contains(job)
+            && !self.heard.contains(job)
+            && !world.is_there(job)
+            && !has_pod
     }
 
     /// The controller has taken our finalizer off a Job.

@@ -172,6 +172,11 @@ pub(super) fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
+/// The uid of the Job that a pod was made for; it stays when the pod loses its owner.
+pub(super) fn made_for(pod: &Value) -> Option<&str> {
+    pod["metadata"]["annotations"]["made-for"].as_str()
+}
+
 pub(super) fn is_going(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }

@@ -137,6 +137,18 @@ fn each_step_of_a_call_follows_from_what_is_seen() {
             taken(),
             "Pending JobNameConflict",
         ),
+        (
+            "a pod that may be its work",
+            reserved.clone(),
+            Sight::Claimed(Arc::default()),
+            "Pending JobNameConflict",
+        ),
+        (
+            "made and gone before its uid was kept",
+            reserved.clone(),
+            gone(),
+            "Failed JobDeletedUnknown",
+        ),
         ("follows", bound.clone(), job(&json!({})), "Running Running"),
         (
             "completed",

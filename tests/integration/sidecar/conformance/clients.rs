@@ -1,10 +1,12 @@
 //! The SDKs of OpenTelemetry push, and what they pushed is read back from Prometheus.
 
-use std::{net::SocketAddr, process::Stdio};
+use std::{net::SocketAddr, pin::Pin, process::Stdio};
 
+use ::http::header::CONTENT_TYPE;
 use anyhow::{Result, ensure};
 use opentelemetry::{KeyValue, metrics::MeterProvider};
-use opentelemetry_otlp::{MetricExporter, WithExportConfig};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{MetricExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{Resource, metrics::SdkMeterProvider};
 use support::{
     http,
@@ -12,7 +14,7 @@ use support::{
     metrics::Series,
     prometheus::{DEADLINE, Job, Prometheus, Settings},
 };
-use tokio::{process::Command, time::timeout};
+use tokio::{process::Command, runtime::Builder, time::timeout};
 
 use super::{
     super::otlp::{HOME_MADE, Sidecar},
@@ -23,7 +25,7 @@ use super::{
 pub(super) const CLIENTS: &[(&str, &[&str], &str)] = &[
     (
         "Rust",
-        &["gRPC"],
+        &["gRPC", "HTTP"],
         "the_sdk_for_rust_and_a_home_made_exporter_are_read_back_from_prometheus",
     ),
     (
@@ -137,13 +139,57 @@ async fn read_back(all: &[Pushed]) -> Result<()> {
     Ok(())
 }
 
+/// A client that the SDK for Rust is lent to push by HTTP. The thread that it pushes from has no runtime.
+#[derive(Debug)]
+struct Lent;
+
+type Sent<'f> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'f>>;
+
+impl HttpClient for Lent {
+    fn send_bytes<'s, 'f>(&'s self, request: Request<Bytes>) -> Sent<'f>
+    where
+        's: 'f,
+        Self: 'f,
+    {
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let authority = head.uri.authority().ok_or("no authority")?.to_string();
+            let path = head.uri.path().to_owned();
+            let kind = head.headers[CONTENT_TYPE].to_str()?.to_owned();
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let told = runtime.block_on(http::post(&authority, &path, &kind, body.to_vec()))?;
+            Ok(Response::new(Bytes::from(told)))
+        })
+    }
+}
+
+/// By HTTP to its port, or by gRPC to the other.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Grpc(SocketAddr),
+    Http(SocketAddr),
+}
+
 /// The views of the SDK for Rust know no exponential histograms yet, unless with features that nothing else needs.
-fn pushed_by_rust(grpc: SocketAddr) -> Result<()> {
-    let exporter = MetricExporter::builder()
-        .with_tonic()
-        .with_endpoint(format!("http://{grpc}"))
-        .build()?;
-    let service = KeyValue::new("service.name", "rust-grpc");
+fn pushed_by_rust(way: Way) -> Result<()> {
+    let (service, exporter) = match way {
+        Way::Grpc(address) => (
+            "rust-grpc",
+            MetricExporter::builder()
+                .with_tonic()
+                .with_endpoint(format!("http://{address}"))
+                .build()?,
+        ),
+        Way::Http(address) => (
+            "rust-http",
+            MetricExporter::builder()
+                .with_http()
+                .with_http_client(Lent)
+                .with_endpoint(format!("http://{address}/v1/metrics"))
+                .build()?,
+        ),
+    };
+    let service = KeyValue::new("service.name", service);
     let provider = SdkMeterProvider::builder()
         .with_resource(Resource::builder_empty().with_attribute(service).build())
         .with_periodic_exporter(exporter)
@@ -167,25 +213,27 @@ fn pushed_by_rust(grpc: SocketAddr) -> Result<()> {
 
 #[tokio::test]
 async fn the_sdk_for_rust_and_a_home_made_exporter_are_read_back_from_prometheus() -> Result<()> {
-    let rust = Sidecar::start(&[]).await;
-    let grpc = rust.grpc;
-    tokio::task::spawn_blocking(move || pushed_by_rust(grpc)).await??;
+    let (by_grpc, by_http) = (Sidecar::start(&[]).await, Sidecar::start(&[]).await);
+    for way in [Way::Grpc(by_grpc.grpc), Way::Http(by_http.http)] {
+        tokio::task::spawn_blocking(move || pushed_by_rust(way)).await??;
+    }
     let home_made = Sidecar::start(&[]).await;
     let authority = home_made.http.to_string();
     let body = HOME_MADE.as_bytes().to_vec();
     http::post(&authority, "/otlp/v1/metrics", "application/json", body).await?;
-    let is_native = |sample: &&Sample| sample.2.ends_with(' ');
+    let rust = |sidecar, service| Pushed {
+        sidecar,
+        service,
+        scope: "rust-client",
+        samples: PUSHED
+            .iter()
+            .filter(|(_, _, value)| !value.ends_with(' '))
+            .copied()
+            .collect(),
+    };
     read_back(&[
-        Pushed {
-            sidecar: rust,
-            service: "rust-grpc",
-            scope: "rust-client",
-            samples: PUSHED
-                .iter()
-                .filter(|sample| !is_native(sample))
-                .copied()
-                .collect(),
-        },
+        rust(by_grpc, "rust-grpc"),
+        rust(by_http, "rust-http"),
         Pushed {
             sidecar: home_made,
             service: "jangar",
