@@ -1,9 +1,10 @@
 //! The library that the three programs share.
 //!
-//! `api` is types, names and pure rules: no I/O, no clock. `kit` is serving: TLS, HTTP, admin endpoint, shutdown,
+//! `api` is types, names and pure rules: no I/O, no clock. `admission` is one review from bytes to decision. `kit` is serving: TLS, HTTP, admin endpoint, shutdown,
 //! telemetry; it knows no Kubernetes object. `events` is the one emitter of Kubernetes Events; `cluster` is what every
 //! program needs that talks to one.
 
+pub mod admission;
 pub mod api;
 #[cfg(feature = "controller")]
 pub mod cli;

@@ -1,9 +1,8 @@
 //! The `agents` program.
 
-use agents::cli::{self, Cli};
-use clap::Parser;
+use agents::cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::run(Cli::parse())
+    cli::run(cli::parse(std::env::args_os().collect()))
 }

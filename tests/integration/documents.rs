@@ -1,5 +1,6 @@
 //! Documents that are made from the sources: `make generate` writes them, and here they are compared.
 
+mod cli;
 mod compatibility;
 mod conformance;
 mod contract;

@@ -1,39 +1,31 @@
 //! The objects that decisions look up, kept in memory and followed by watches, so that no review waits for the API
 //! server.
 //!
-//! Only what decisions need is kept: of an Agent its lists, of an ImplementationSpec the name of its repository host, of
-//! a Signal its name. What the copy does not know it says nothing about: a reference counts as missing only where its
+//! What is kept is in `known` of the library. What the copy does not know it says nothing about: a reference counts as missing only where its
 //! kind and namespace are followed and have been listed. A copy that cannot be brought up to date is still used, and says
 //! how old it is; why is told in `health`.
 
 mod follow;
 mod health;
-mod index;
 mod metrics;
 mod settings;
-mod shelf;
 mod start;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use agents::api::kind::Kind;
-use agents::api::policy::Surroundings;
-use agents::api::references::Reference;
-use agents::api::tree::Json;
+use agents::admission::known::Known;
 use agents::kit::readiness::Gate;
 use kube::Client;
-use serde_json::Value;
 
 pub use follow::Follower;
 pub use metrics::Metrics;
 pub use settings::Settings;
 
-use index::Index;
-
 /// What is known about the objects of the cluster. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Lookup {
-    index: Arc<Index>,
+    known: Arc<Known>,
 }
 
 impl Lookup {
@@ -51,33 +43,16 @@ impl Lookup {
         metrics: Metrics,
     ) -> (Self, Follower) {
         let lookup = Self::default();
-        let index = Arc::clone(&lookup.index);
-        let follower = Follower::new(client, settings, index, gate, metrics);
+        let known = Arc::clone(&lookup.known);
+        let follower = Follower::new(client, settings, known, gate, metrics);
         (lookup, follower)
     }
+}
 
-    /// The kinds that a look-up lists and watches, for whoever grants the rights.
-    pub fn followed() -> impl Iterator<Item = Kind> {
-        Index::followed().map(|(kind, _)| kind)
-    }
+impl Deref for Lookup {
+    type Target = Known;
 
-    /// What the policy needs to know about the objects that this one refers to.
-    pub fn surroundings(&self, kind: Kind, object: &Value) -> Surroundings {
-        self.index.surroundings(kind, object)
-    }
-
-    /// The same for an object in parts.
-    pub fn surroundings_of(&self, kind: Kind, namespace: &str, spec: &impl Json) -> Surroundings {
-        self.index.surroundings_of(kind, namespace, spec)
-    }
-
-    /// The references, of an object in this namespace, that lead nowhere. Of a kind or a namespace that is not followed,
-    /// or not yet listed, nothing is said.
-    pub fn missing(&self, namespace: &str, references: &[Reference]) -> Vec<Reference> {
-        references
-            .iter()
-            .filter(|reference| self.index.is_missing(namespace, reference))
-            .cloned()
-            .collect()
+    fn deref(&self) -> &Known {
+        &self.known
     }
 }

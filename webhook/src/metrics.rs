@@ -190,10 +190,7 @@ impl Metrics {
             }
         }
         for Difference { rule, direction } in &decision.differences {
-            let labels = DifferenceLabels {
-                rule: *rule,
-                direction: *direction,
-            };
+            let labels = DifferenceLabels::new(*rule, *direction);
             self.differences.get_or_create(&labels).inc();
         }
     }

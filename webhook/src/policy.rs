@@ -10,49 +10,14 @@ mod source;
 
 use std::sync::Arc;
 
+pub use agents::admission::in_force::{InForce, Loaded};
 use agents::api::policy::Policy;
 pub use agents::cluster::policy::{Modes, Overrides, Refused, Settings};
 use arc_swap::ArcSwap;
-use sha2::{Digest, Sha256};
 
 pub use herald::Herald;
 pub use metrics::Metrics;
 pub use source::Source;
-
-/// Hexadecimal digits of a hash; enough to tell policies apart, short enough for an annotation.
-const HASH_DIGITS: usize = 12;
-
-/// A policy and how to name it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
-    /// The policy.
-    pub policy: Policy,
-    /// The start of the SHA-256 over its JSON, the same on every replica and after every restart.
-    pub hash: String,
-}
-
-impl From<Policy> for Loaded {
-    fn from(policy: Policy) -> Self {
-        // Fields keep their order and maps are sorted, so equal policies give equal text. There is nothing in a policy
-        // that cannot be written as JSON.
-        let text = serde_json::to_vec(&policy).unwrap_or_default();
-        let mut hash: String = Sha256::digest(text)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        hash.truncate(HASH_DIGITS);
-        Self { policy, hash }
-    }
-}
-
-/// What reviews are judged by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InForce {
-    /// The policy that decides.
-    pub active: Loaded,
-    /// The policy that is tried beside it.
-    pub candidate: Option<Loaded>,
-}
 
 /// The policies as they are now. Cheap to clone; all clones see a reload at the same time.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 
 use http::StatusCode;
 
-use crate::decision::{Reply, Status};
+use crate::reply::{Reply, Status};
 
 /// Why there is no decision.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use agents::{
     cluster::{Need, Scope},
     kit::config::{Flags, Settings},
 };
-use agents_webhook::lookup::Lookup;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use support::helm::{Helm, NAMESPACE, Rendered};
@@ -153,7 +152,7 @@ async fn the_webhook_gets_what_it_looks_up_and_its_own_configurations() -> Resul
         ),
     ] {
         let rendered = helm.render(&values, &[]).await?;
-        let kinds = Lookup::followed();
+        let kinds = Known::followed().map(|(kind, _)| kind);
         let mut wanted: BTreeSet<_> = kinds
             .flat_map(|kind| {
                 ["list", "watch"].map(|verb| right(place, kind.group(), kind.plural(), verb))

@@ -1,6 +1,6 @@
 //! Random writers of one status through the real API server: whatever they send, what is stored keeps the contract.
 
-#[path = "../../../webhook/src/decide/tests/contract.rs"]
+#[path = "../../../webhook/src/tests/contract.rs"]
 mod contract;
 
 use agents::api::kind::Kind;

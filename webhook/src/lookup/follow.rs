@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agents::admission::known::{Known, Need, Shelve};
 use agents::api::kind::Kind;
 use agents::cluster::following::{FIRST_WAIT, longer, next};
 use agents::cluster::{Obstacle, Scope, Unfit};
@@ -20,10 +21,8 @@ use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::health::Health;
-use super::index::{Index, Need};
 use super::metrics::Metrics;
 use super::settings::Settings;
-use super::shelf::Shelve;
 use super::start::{api, examine};
 
 /// Objects in one page of a list. An ImplementationSpec may hold a quarter of a megabyte, and a page is in memory whole.
@@ -35,7 +34,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Keeps a look-up up to date.
 pub struct Follower {
     client: Client,
-    index: Arc<Index>,
+    known: Arc<Known>,
     watches: Arc<[(Kind, Scope)]>,
     health: Arc<Health>,
     metrics: Metrics,
@@ -45,17 +44,17 @@ impl Follower {
     pub(super) fn new(
         client: Client,
         settings: &Settings,
-        index: Arc<Index>,
+        known: Arc<Known>,
         gate: Gate,
         metrics: Metrics,
     ) -> Self {
         let scopes = settings.namespaces.scopes();
-        let watches: Arc<[(Kind, Scope)]> = Index::followed()
+        let watches: Arc<[(Kind, Scope)]> = Known::followed()
             .flat_map(|(kind, _)| scopes.iter().map(move |scope| (kind, scope.clone())))
             .collect();
         Self {
             client,
-            index,
+            known,
             health: Arc::new(Health::new(gate, watches.iter().cloned())),
             watches,
             metrics,
@@ -107,7 +106,7 @@ impl Follower {
             ticks.tick().await;
             let now = Instant::now();
             self.health.show(now);
-            for (kind, _) in Index::followed() {
+            for (kind, _) in Known::followed() {
                 let stale = self.health.stale(kind, now);
                 self.metrics.set_stale(kind, stale.as_secs());
             }
@@ -115,7 +114,7 @@ impl Follower {
     }
 
     async fn watch(&self, kind: Kind, scope: &Scope) {
-        let Some((need, shelf)) = self.index.shelf(kind) else {
+        let Some((need, shelf)) = self.known.shelf(kind) else {
             return;
         };
         let watch = Watch {

@@ -1,13 +1,12 @@
 //! What is shown about look-ups.
 
+use agents::admission::known::Known;
 use agents::api::kind::Kind;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
-
-use super::index::Index;
 
 /// Metrics of the look-ups.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +41,7 @@ impl Metrics {
             Unit::Seconds,
             stale.clone(),
         );
-        for (kind, _) in Index::followed() {
+        for (kind, _) in Known::followed() {
             let label = KindLabel::of(kind);
             drop(objects.get_or_create(&label));
             drop(watch_errors.get_or_create(&label));

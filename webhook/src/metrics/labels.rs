@@ -138,14 +138,16 @@ impl CallLabels {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RuleLabels {
-    pub(super) rule: Rule,
+    pub(super) rule: &'static str,
     pub(super) mode: &'static str,
 }
 
 impl RuleLabels {
     pub(super) fn new(rule: Rule, mode: Mode) -> Self {
-        let mode = mode.as_str();
-        Self { rule, mode }
+        Self {
+            rule: rule.as_str(),
+            mode: mode.as_str(),
+        }
     }
 
     pub(super) fn all() -> impl Iterator<Item = Self> {
@@ -156,13 +158,20 @@ impl RuleLabels {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct DifferenceLabels {
-    pub(super) rule: Rule,
-    pub(super) direction: Direction,
+    pub(super) rule: &'static str,
+    pub(super) direction: &'static str,
 }
 
 impl DifferenceLabels {
+    pub(super) fn new(rule: Rule, direction: Direction) -> Self {
+        Self {
+            rule: rule.as_str(),
+            direction: direction.as_str(),
+        }
+    }
+
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        Rule::governed().flat_map(|rule| Direction::ALL.map(|direction| Self { rule, direction }))
+        Rule::governed().flat_map(|rule| Direction::ALL.map(|direction| Self::new(rule, direction)))
     }
 }
 
@@ -195,4 +204,4 @@ macro_rules! encode_words {
     };
 }
 
-encode_words!(Outcome, Phase, Rule, Direction,);
+encode_words!(Outcome, Phase,);

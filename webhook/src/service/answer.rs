@@ -12,12 +12,13 @@ use super::claim::Claim;
 use super::sampler::Sampler;
 use crate::actor::Actors;
 use crate::decide::{Context, Stance, decide, let_through};
-use crate::decision::{Decision, Difference, Reply};
+use crate::decision::{Decision, Difference};
 use crate::lookup::Lookup;
 use crate::metrics::{Metrics, Phase};
 use crate::notices::Notices;
 use crate::policy::Policies;
 use crate::refusal::Refusal;
+use crate::reply::Reply;
 use crate::review::{Request, decode, uid_of};
 use crate::subject::{Door, Sorted, Subject, sort};
 
@@ -179,7 +180,7 @@ impl Admission {
         let in_force = self.policies.current();
         let context = Context {
             in_force: &in_force,
-            lookup: &self.lookup,
+            known: &self.lookup,
             stance: &self.stance,
             now,
             traceparent,

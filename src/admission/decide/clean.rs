@@ -1,0 +1,56 @@
+//! New objects in which the rules find nothing, as most are: judged from a tree that borrows from the review.
+//!
+//! Only behind the schema: the API server has held the object against it by the time it asks `/validate`, so what is left
+//! are the rules beyond it and the policy. As soon as a rule finds anything, the object is looked at as a whole.
+
+use crate::api::kind::Kind;
+use crate::api::policy::{Bearer, Intake, Mode, Policy, evaluate};
+use crate::api::references::references_of;
+use crate::api::tree::Tree;
+use crate::api::validate::is_clean;
+
+use super::policy::told;
+use super::spec::note_missing;
+use super::{Context, conclude, trace};
+use crate::admission::decision::{Decision, Rule};
+use crate::admission::review::{Labels, Object};
+use crate::admission::subject::{Door, Subject};
+
+/// Decides about the object if it is such a one, and says whether it did.
+pub(super) fn decide(
+    kind: Kind,
+    subject: &Subject<'_>,
+    context: &Context<'_>,
+    new: &Object<'_>,
+    decision: &mut Decision,
+) -> bool {
+    // The steps of an Orchestration hand on what its own schema does not know, so nobody has looked at that.
+    let is_new = subject.request.old_object.is_none();
+    if subject.door != Door::Validate || !is_new || kind == Kind::Orchestration {
+        return false;
+    }
+    let Some(Ok(spec @ Tree::Fields(_))) = new.spec.map(|raw| Tree::parse(raw.get())) else {
+        return false;
+    };
+    let name = Some(&*new.metadata.name).filter(|name| !name.is_empty());
+    if !is_clean(kind, name, &spec) {
+        return false;
+    }
+    let spec_mode = context.stance.cap(Mode::Enforce);
+    decision.find(Rule::Spec, spec_mode, trace::fault(subject));
+    let namespace = subject.namespace();
+    let judge = |policy: &Policy| {
+        let around = context.known.surroundings_of(kind, namespace, &spec);
+        let bearer = Bearer {
+            labels: new.metadata.labels.iter().flat_map(Labels::iter).collect(),
+            namespace: Some(namespace).filter(|namespace| !namespace.is_empty()),
+        };
+        let intake = Intake::of_spec(kind, bearer, &spec, &around, &policy.defaults);
+        told(evaluate(policy, &intake))
+    };
+    conclude(subject, context, judge, decision);
+    if context.stance.rung.warns() {
+        note_missing(subject, context, &references_of(kind, &spec), decision);
+    }
+    true
+}

@@ -1,8 +1,0 @@
-//! Each door from review to response, as the API server sees it.
-
-mod contract;
-mod deletes;
-mod histories;
-mod shadow;
-mod specs;
-mod statuses;
