@@ -12,7 +12,6 @@ mod json;
 pub(crate) mod judge;
 mod junit;
 mod metadata;
-pub(crate) mod paint;
 mod record;
 pub(crate) mod report;
 mod sarif;
@@ -26,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
 
+use super::shown::Paint;
 use crate::admission::in_force::InForce;
 use crate::api::policy::Policy;
 use crate::cluster::policy::{Refused, Settings, read_file, understand};
@@ -33,7 +33,6 @@ use crate::kit::config::{ConfigError, Flags};
 use crate::kit::{exit::Exit, program};
 use diff::{Fate, differences};
 use input::Input;
-use paint::Paint;
 use report::{Level, Report};
 use source::Unread;
 

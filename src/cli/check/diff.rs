@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::json::Entry;
-use super::paint::{Paint, Tone};
 use super::report::{Finding, Judged, Report};
+use crate::cli::shown::{Paint, Tone};
 
 /// How an object fares under the second policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -148,6 +148,8 @@ fn refused(path: &Path) -> impl FnOnce(io::Error) -> Unread {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     fn names(paths: &[PathBuf], input: &str) -> Result<Vec<String>, Unread> {
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn standard_input_is_read_once() {
         let input = PathBuf::from("-");
-        assert_eq!(names(&[input.clone()], "a: 1").unwrap(), ["stdin"]);
+        assert_eq!(names(from_ref(&input), "a: 1").unwrap(), ["stdin"]);
         let twice = names(&[input.clone(), input], "a: 1").unwrap_err();
         assert_eq!(
             twice.to_string(),
@@ -193,13 +195,13 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.yaml");
-        let missing = names(&[file.clone()], "").unwrap_err();
+        let missing = names(from_ref(&file), "").unwrap_err();
         assert_eq!(
             missing.to_string(),
             format!("could not read {}", file.display())
         );
         fs::write(&file, [0xff, 0xfe, 0x00]).unwrap();
-        let binary = names(&[file.clone()], "").unwrap_err();
+        let binary = names(from_ref(&file), "").unwrap_err();
         assert!(matches!(binary, Unread::NotText { .. }), "{binary}");
         File::create(&file).unwrap().set_len(FILE + 1).unwrap();
         let long = names(&[file], "").unwrap_err();

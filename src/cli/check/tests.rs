@@ -11,10 +11,10 @@ const FIXTURES: &str = "tests/fixtures/check";
 /// The arguments as a shell would give them. Paths are those of the workspace, in which tests run.
 fn args(words: &[&str]) -> Args {
     let line = ["agents", "check"].into_iter().chain(words.iter().copied());
-    match Cli::try_parse_from(line).unwrap().command {
-        Command::Check(args) => args,
-        other => panic!("{other:?}"),
-    }
+    let Command::Check(args) = Cli::try_parse_from(line).unwrap().command else {
+        panic!("another command");
+    };
+    args
 }
 
 fn checked(words: &[&str]) -> (String, Exit) {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::document::Place;
-use super::paint::{Paint, Tone};
 use super::report::{Count, Fault, Finding, Judged, Level, Report};
+use crate::cli::shown::{Paint, Tone};
 
 /// Characters of a line that are shown.
 const WIDTH: usize = 160;
