@@ -7,6 +7,7 @@ pub mod webhook_configuration;
 
 use crate::controller;
 use crate::kit::{exit::Exit, program};
+use crate::serve;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +24,8 @@ pub struct Cli {
 enum Command {
     /// Reconcile the kinds until told to end.
     Controller(controller::Args),
+    /// Serve the API of the control plane until told to end.
+    Serve(serve::Args),
     /// Print the CustomResourceDefinitions of all kinds, or write one file per kind.
     Crds {
         /// Folder to write to; definitions in it that no kind has any more are removed.
@@ -37,6 +40,7 @@ enum Command {
 pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Controller(args) => program::block_on(controller::run(args)),
+        Command::Serve(args) => program::block_on(serve::run(args)),
         Command::Crds { output } => told(crds::run(output.as_deref())),
         Command::WebhookConfiguration(args) => told(webhook_configuration::run(args)),
     }

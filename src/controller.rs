@@ -33,7 +33,10 @@ use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
 
+pub(crate) use agent_run::{Keep, keep_for};
 pub use args::{Args, Config};
+pub(crate) use plain::{decision, spent};
+pub(crate) use start::Checks;
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
@@ -50,7 +53,6 @@ use driver::Pace;
 use egress::Egress;
 use lease::{Elector, Post};
 use metrics::Metrics;
-use start::Checks;
 
 const IDENTITY: Identity = Identity {
     program: "agents-controller",

@@ -57,8 +57,9 @@ pub(super) use job::template::render;
 pub(super) use plan::Why;
 pub(super) use plan::evidence::{Trace, deadline, never_made};
 pub(super) use plan::pods::{any_of_ours, detail, is_at_work, never_ran, report, works};
-pub(super) use retention::keep_for;
-pub(super) use settings::{Keep, Settings};
+pub(crate) use retention::keep_for;
+pub(crate) use settings::Keep;
+pub(super) use settings::Settings;
 pub(super) use status::verdict::failure;
 pub(super) use vcs::{Auth, Deprecated, auth};
 
