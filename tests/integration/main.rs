@@ -14,6 +14,7 @@ mod lab;
 mod layers;
 mod packages;
 mod registration;
+mod serve;
 mod sidecar;
 mod way;
 mod webhook;
