@@ -75,9 +75,9 @@ lint-sources: ## The same without licences and what else is linked
 	@echo '==> With every feature' && cargo clippy --quiet $(PROGRAMS:%=--package %) --all-features --all-targets -- --deny warnings
 
 .PHONY: generate
-generate: ## Write crds/ and the generated documents from the sources; scrapes the programs, so it starts a lab
+generate: ## Write crds/, the dashboards and the generated documents from the sources; scrapes the programs, so it starts a lab
 	@cargo run --quiet --bin agents -- crds --output crds
-	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents::
+	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents:: observability::dashboards::
 
 .PHONY: deny
 deny: $(DENY) ## Licences, sources, banned crates and known faults of everything that is linked

@@ -83,6 +83,14 @@ pub enum Recovered {
 }
 
 impl Recovered {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::None,
+        Self::FromDeletedObject,
+        Self::FromPod,
+        Self::FromRunnerReport,
+    ];
+
     /// The word that status and metrics show.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -16,6 +16,7 @@ use super::agent_run::Sort;
 use super::driver::fault::Class;
 use super::driver::plan::Fact;
 use crate::api::contract::metric;
+use crate::api::custody::{self, Recovered};
 use crate::api::kind::Kind;
 use crate::cluster::Call;
 
@@ -136,6 +137,15 @@ impl Metrics {
             let scope = KeyValue::new("scope", scope.as_str());
             self.handles.rate_limit_hits.add(0, &[scope]);
         }
+        for class in custody::Class::ALL {
+            for recovered in Recovered::ALL {
+                let labels = missing(*class, recovered);
+                self.handles.jobs_missing.add(0, &labels);
+            }
+        }
+        for granted in [true, false] {
+            self.handles.yields.add(0, &[yielded(granted)]);
+        }
     }
 
     /// Shows every result of a kind before there is one: a series that starts with its first count hides it from alerts.
@@ -146,6 +156,8 @@ impl Metrics {
             let labels = [kind, KeyValue::new("result", result)];
             self.handles.reconciles.add(0, &labels);
         }
+        let kind = KeyValue::new("kind", kind.as_str());
+        self.handles.panics.add(0, &[kind]);
     }
 
     /// One reconcile is over.
@@ -194,9 +206,7 @@ impl Metrics {
 
     /// Someone asked for the lease.
     pub(crate) fn asked_to_yield(&self, granted: bool) {
-        let result = if granted { "yielded" } else { "refused" };
-        let result = KeyValue::new("result", result);
-        self.handles.yields.add(1, &[result]);
+        self.handles.yields.add(1, &[yielded(granted)]);
     }
 
     /// A watch broke.
@@ -229,14 +239,23 @@ impl Metrics {
                     let scope = KeyValue::new("scope", scope.as_str());
                     self.handles.rate_limit_hits.add(1, &[scope]);
                 }
-                Fact::JobMissing { class, recovered } => self.handles.jobs_missing.add(
-                    1,
-                    &[
-                        KeyValue::new("class", class.as_str()),
-                        KeyValue::new("recovered", recovered.as_str()),
-                    ],
-                ),
+                Fact::JobMissing { class, recovered } => {
+                    let labels = missing(class, recovered);
+                    self.handles.jobs_missing.add(1, &labels);
+                }
             }
         }
     }
+}
+
+fn missing(class: custody::Class, recovered: Recovered) -> [KeyValue; 2] {
+    [
+        KeyValue::new("class", class.as_str()),
+        KeyValue::new("recovered", recovered.as_str()),
+    ]
+}
+
+fn yielded(granted: bool) -> KeyValue {
+    let result = if granted { "yielded" } else { "refused" };
+    KeyValue::new("result", result)
 }

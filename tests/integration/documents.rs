@@ -15,7 +15,7 @@ use std::{env, fs};
 use support::fixtures::repository;
 
 /// Writes a document if asked to, and compares it in any case.
-fn bind(file: &str, wanted: &str) {
+pub(crate) fn bind(file: &str, wanted: &str) {
     let path = repository().join(file);
     if env::var_os("GENERATE").is_some() {
         fs::write(&path, wanted).unwrap();

@@ -12,6 +12,7 @@ mod fuzzed;
 mod kit;
 mod lab;
 mod layers;
+mod observability;
 mod packages;
 mod registration;
 mod serve;

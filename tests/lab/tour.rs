@@ -6,9 +6,11 @@ mod admission;
 mod pods;
 mod processes;
 mod runs;
+mod scraper;
 
 use agents::api::contract::path;
 use anyhow::{Context, Result};
+use scraper::{QUERY, Scraper};
 use std::{env, net::SocketAddr};
 use support::{
     crds, fixtures, image,
@@ -31,6 +33,13 @@ struct Up {
     admin: SocketAddr,
     /// Keeps the way to a program in a pod open, or the process alive.
     _held: Held,
+}
+
+impl Up {
+    /// The controllers have no page of metrics: theirs go out over OTLP, and are on the page of the sidecar.
+    fn has_page(&self) -> bool {
+        self.name != "agents"
+    }
 }
 
 #[expect(dead_code, reason = "held for what happens when it is dropped")]
@@ -70,12 +79,13 @@ struct Stage {
     refusal: String,
     /// What kubectl printed about runs that had ended; none where no pod can run.
     runs: Option<String>,
+    scraper: Scraper,
 }
 
 async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
     report.line("building Kubernetes and our programs where needed; the first time takes a while");
     let tier = possible(wanted, report).await?;
-    let parts = tools::of_tier(tier);
+    let parts = [&tools::of_tier(tier)[..], &["prometheus"]].concat();
     let own = async {
         match tier {
             Tier::Node => image::build_static(report).await,
@@ -113,11 +123,14 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
         true => Some(runs::finish(&lab).await?),
         false => None,
     };
+    let scraper = scraper::start(&programs).await?;
+    report.line("Prometheus has scraped what they count");
     Ok(Stage {
         lab,
         programs,
         refusal,
         runs,
+        scraper,
     })
 }
 
@@ -186,12 +199,12 @@ The programs answer at
         },
         indented(stage.runs.as_deref().unwrap_or_default()),
     );
-    for Up { name, admin, .. } in &stage.programs {
-        // The controllers have no page of metrics: theirs go out over OTLP.
-        let page = match *name {
-            "agents" => path::LIVEZ,
-            _ => path::METRICS,
+    for up in &stage.programs {
+        let page = match up.has_page() {
+            true => path::METRICS,
+            false => path::LIVEZ,
         };
+        let Up { name, admin, .. } = up;
         let ready = path::READYZ;
         text.push_str(&format!(
             "  http://{admin}{page}  {name}; also {ready}?verbose\n"
@@ -201,8 +214,13 @@ The programs answer at
     let program = program.display();
     text.push_str(&format!(
         "
+A real Prometheus scrapes them and answers at http://{prometheus}. Ask it anything; for example
+  curl --data-urlencode 'query={QUERY}' http://{prometheus}/api/v1/query
+{answer}
 `{program} status` shows the parts, `{program} logs --name {name} PART` what they say.
-Ctrl-C ends it and leaves nothing behind."
+Ctrl-C ends it and leaves nothing behind.",
+        prometheus = stage.scraper.prometheus.authority(),
+        answer = indented(&stage.scraper.answer),
     ));
     Ok(text)
 }

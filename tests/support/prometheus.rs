@@ -98,6 +98,16 @@ pub struct Prometheus {
 impl Prometheus {
     /// One that is ready.
     pub async fn start(settings: &Settings) -> Result<Self> {
+        let features = format!("--enable-feature={FEATURES}");
+        Self::run(&settings.file(), &["--web.enable-otlp-receiver", &features]).await
+    }
+
+    /// One that is ready, by a file of settings of its own and with nothing that is not on by default.
+    pub async fn plain(settings: &Value) -> Result<Self> {
+        Self::run(settings, &[]).await
+    }
+
+    async fn run(settings: &Value, flags: &[&str]) -> Result<Self> {
         let built = programs(&["prometheus"], Report::start()).await?;
         let folder = tempfile::tempdir()?;
         let [address] = free_addresses()?;
@@ -107,8 +117,8 @@ impl Prometheus {
             .arg("--config.file=settings.json")
             .arg("--storage.tsdb.path=data")
             .arg(format!("--web.listen-address={address}"))
-            .args(["--web.enable-otlp-receiver", "--web.enable-lifecycle"])
-            .arg(format!("--enable-feature={FEATURES}"))
+            .arg("--web.enable-lifecycle")
+            .args(flags)
             .arg("--scrape.discovery-reload-interval=100ms")
             .current_dir(folder.path())
             .env_clear()
@@ -132,6 +142,11 @@ impl Prometheus {
         waited.map(drop).with_context(|| self.log())
     }
 
+    /// Where it answers, as `host:port`.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
     /// What it has said so far.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
@@ -139,7 +154,7 @@ impl Prometheus {
 
     /// Has it do something else from now on.
     pub async fn change(&self, settings: &Settings) -> Result<()> {
-        write(self.folder.path(), settings)?;
+        write(self.folder.path(), &settings.file())?;
         let reload = http::post(&self.authority, "/-/reload", "text/plain", Vec::new());
         reload.await.map(drop).with_context(|| self.log())
     }
@@ -207,6 +222,18 @@ impl Prometheus {
             .collect()
     }
 
+    /// Its rules of both sorts, each with its health and, if it is an alert, its state.
+    pub async fn rules(&self) -> Result<Vec<Value>> {
+        let answer: Value =
+            serde_json::from_str(&http::get(&self.authority, "/api/v1/rules").await?)?;
+        let groups = answer["data"]["groups"].as_array();
+        let groups = groups.context("a list of groups")?.iter();
+        let rules = groups
+            .filter_map(|group| group["rules"].as_array())
+            .flatten();
+        Ok(rules.cloned().collect())
+    }
+
     /// Why each page that could not be scraped could not.
     pub async fn failures(&self) -> Result<Vec<String>> {
         let path = "/api/v1/targets?state=active";
@@ -245,6 +272,18 @@ pub async fn check_metrics(page: &str) -> Result<(Option<i32>, String)> {
     check(built.path("promtool")?, page)
 }
 
+/// With what promtool ends for rules, and what it says: 0 if all is in order.
+pub async fn promtool(arguments: &[&str]) -> Result<(Option<i32>, String)> {
+    let built = programs(&["promtool"], Report::start()).await?;
+    let mut command = Command::new(built.path("promtool")?);
+    let output = command.args(arguments).env_clear().output()?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok((
+        output.status.code(),
+        String::from_utf8_lossy(&said).into_owned(),
+    ))
+}
+
 fn check(promtool: &Path, page: &str) -> Result<(Option<i32>, String)> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("page");
@@ -259,9 +298,11 @@ fn check(promtool: &Path, page: &str) -> Result<(Option<i32>, String)> {
     Ok((output.status.code(), said))
 }
 
-fn write(folder: &Path, settings: &Settings) -> Result<()> {
-    let text = settings.file().to_string();
-    Ok(fs::write(folder.join("settings.json"), text)?)
+fn write(folder: &Path, settings: &Value) -> Result<()> {
+    Ok(fs::write(
+        folder.join("settings.json"),
+        settings.to_string(),
+    )?)
 }
 
 fn labels(of: &Value) -> Result<BTreeMap<String, String>> {

@@ -88,17 +88,16 @@ fn conclude(
 ) {
     let InForce { active, candidate } = context.in_force;
     let found = judge(&active.policy);
-    let refuses = |finding: &Finding| context.stance.cap(finding.mode) == Mode::Enforce;
-    // Compared once per request: where it ends, or where nobody is asked after us.
-    let is_last = !subject.door.mutates() || decision.is_refusal() || found.iter().any(refuses);
+    let capped = found.iter().map(|finding| Finding {
+        mode: context.stance.cap(finding.mode),
+        ..finding.clone()
+    });
+    decision.findings.extend(capped);
+    // Compared once per request.
+    let is_last = decision.is_last_word(subject.door);
     if let Some(candidate) = candidate.as_ref().filter(|_| is_last) {
         decision.differences = differences(&found, &judge(&candidate.policy));
     }
-    let capped = found.into_iter().map(|finding| Finding {
-        mode: context.stance.cap(finding.mode),
-        ..finding
-    });
-    decision.findings.extend(capped);
 }
 
 /// Decides about a review that no rule is about: the configuration sends more than it should, which is no reason to

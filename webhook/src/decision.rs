@@ -17,6 +17,8 @@ use agents::api::policy::{self, Mode};
 use agents::api::status::StatusRule;
 use json_patch::PatchOperation;
 
+use crate::subject::Door;
+
 /// A rule that a review can break; each has a mode of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
@@ -98,6 +100,12 @@ impl Decision {
     pub fn is_refusal(&self) -> bool {
         let mut findings = self.findings.iter();
         findings.any(|finding| finding.mode == Mode::Enforce)
+    }
+
+    /// Whether this is the last word on the request: it is refused here, or no door is behind this one. What passes a door
+    /// that mutates is judged once more at the door behind it, so what counts once per request counts there.
+    pub fn is_last_word(&self, door: Door) -> bool {
+        !door.mutates() || self.is_refusal()
     }
 
     /// Why it is refused.

@@ -184,8 +184,7 @@ impl Metrics {
             dry_run: subject.dry_run(),
         };
         self.reviews.get_or_create(&labels).inc();
-        // What passes a door that mutates is judged once more at the door behind it, and counted there.
-        if !subject.door.mutates() || decision.is_refusal() {
+        if decision.is_last_word(subject.door) {
             for finding in &decision.findings {
                 self.broken(finding.rule, finding.mode);
             }

@@ -13,7 +13,6 @@ mod work;
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agents::kit::http::{BodyError, BoxError, HttpService, TextBody, read_body, traced};
 use agents::kit::telemetry::Requests;
@@ -21,10 +20,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::Full;
 use hyper::body::Body;
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 use tower::ServiceBuilder;
 
-pub use answer::{Admission, Answer, Side};
+pub use answer::{Admission, Answer, Rules, Side};
 use budget::Budget;
 pub use work::Room;
 use work::{Place, is_small};
@@ -120,7 +120,11 @@ where
         let Some(place) = room.enter() else {
             return Err((Refusal::Shed, body));
         };
-        metrics.took(Phase::Queue, Duration::ZERO);
+        let started = Instant::now();
+        // Whoever has come meanwhile gets a place before the first of them is judged: so it shows how many there are, and
+        // how long each of them waits.
+        yield_now().await;
+        metrics.took(Phase::Queue, started.elapsed());
         return Ok((place, body));
     }
     let started = Instant::now();

@@ -6,13 +6,24 @@ use support::fixtures::repository;
 
 /// Folders that a path begins with, and nothing else does.
 const TOPS: &[&str] = &[
-    "src", "webhook", "sidecar", "tests", "docs", "crds", "examples",
+    "src",
+    "webhook",
+    "sidecar",
+    "tests",
+    "docs",
+    "crds",
+    "examples",
+    "charts",
+    "dashboards",
 ];
 
-/// The README and every document.
+/// The README, every document and every runbook.
 fn documents() -> Vec<PathBuf> {
-    let folder = fs::read_dir(repository().join("docs")).unwrap();
-    let files = folder.map(|entry| entry.unwrap().path());
+    let folders = ["docs", "docs/runbooks"].map(|folder| repository().join(folder));
+    let entries = folders
+        .into_iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap());
+    let files = entries.map(|entry| entry.unwrap().path());
     let mut found = vec![repository().join("README.md")];
     found.extend(files.filter(|file| file.extension().is_some_and(|ending| ending == "md")));
     found

@@ -71,22 +71,33 @@ impl Client {
     }
 }
 
-/// Holds the times after which new certificates were on the wire against the promise of one second. A machine that does
-/// ten things at once may break it for one in fifty, and then not for long.
-pub(crate) fn on_the_wire_in_time(mut times: Vec<Duration>) -> Result<(), String> {
+/// How a swap of the certificate was seen from outside, in times since the swap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swap {
+    /// When the last handshake began that still showed the old certificate; nothing if none did.
+    pub(crate) stale: Duration,
+    /// When the new one had been seen.
+    pub(crate) seen: Duration,
+}
+
+/// Holds swaps against the promise: whoever asks later than one second after a swap is shown the new certificate, each
+/// time. How long a handshake then takes on a busy machine says nothing about the swap, so only the middle one is held to
+/// the same second.
+pub(crate) fn on_the_wire_in_time(swaps: &[Swap]) -> Result<(), String> {
     const PROMISED: Duration = Duration::from_secs(1);
-    const FORGIVEN: Duration = Duration::from_secs(5);
-    times.sort_unstable();
-    let (Some(median), Some(longest)) = (times.get(times.len() / 2), times.last()) else {
+    let mut seen: Vec<Duration> = swaps.iter().map(|swap| swap.seen).collect();
+    seen.sort_unstable();
+    let (Some(median), Some(longest)) = (seen.get(seen.len() / 2), seen.last()) else {
         return Err("nothing was measured".to_owned());
     };
-    let late = times.iter().filter(|time| **time > PROMISED).count();
+    let stale = swaps.iter().map(|swap| swap.stale).max();
+    let late = swaps.iter().filter(|swap| swap.stale > PROMISED).count();
     let said = format!(
-        "{} certificates on the wire: median {median:?}, maximum {longest:?}, {late} later than {PROMISED:?}",
-        times.len()
+        "{} certificates on the wire: seen after {median:?} in the middle and {longest:?} at most; the last handshake with an old one began after {stale:?}; {late} later than {PROMISED:?}",
+        swaps.len()
     );
     eprintln!("{said}");
-    match late <= times.len() / 50 && *longest <= FORGIVEN {
+    match late == 0 && *median <= PROMISED {
         true => Ok(()),
         false => Err(said),
     }

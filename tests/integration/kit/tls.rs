@@ -3,6 +3,7 @@
 mod alone;
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     net::SocketAddr,
     path::PathBuf,
@@ -17,7 +18,7 @@ use agents::kit::{
     shutdown::{Trigger, channel},
     tls::{ClientMode, Files, Metrics, Notice, Options, Source},
 };
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prometheus_client::{encoding::text::encode, registry::Registry};
@@ -32,7 +33,7 @@ use tokio::{
 
 use super::{
     client::{DEADLINE, answer, ask, connect, send},
-    pki::{Authority, Client, Mount, shown},
+    pki::{Authority, Client, Mount, Swap, shown},
 };
 
 /// A TLS server in this process, with its certificate source.
@@ -113,16 +114,23 @@ impl Running {
         notice.expect("a notice in time").expect("a notice")
     }
 
-    /// Tries until a handshake shows the wanted certificate; gives the time that took.
-    async fn shows(&self, client: &Client, wanted: &CertificateDer<'_>) -> Duration {
-        let start = Instant::now();
+    /// Tries until a handshake shows the wanted certificate; says how that went.
+    async fn shows(&self, client: &Client, wanted: &CertificateDer<'_>) -> Swap {
+        let (start, stale) = (Instant::now(), Cell::new(Duration::ZERO));
         let look = || async {
+            let begun = start.elapsed();
             let stream = client.connect(connect(self.address).await).await?;
-            ensure!(shown(&stream) == *wanted, "another certificate");
+            if shown(&stream) != *wanted {
+                stale.set(begun);
+                bail!("another certificate");
+            }
             Ok(start.elapsed())
         };
-        let shown = wait::retry("the new certificate", DEADLINE, look).await;
-        shown.unwrap()
+        let seen = wait::retry("the new certificate", DEADLINE, look).await;
+        Swap {
+            stale: stale.get(),
+            seen: seen.unwrap(),
+        }
     }
 
     fn metrics(&self) -> String {

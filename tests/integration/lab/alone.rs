@@ -4,20 +4,15 @@ mod tour;
 
 use super::{
     life::suspect,
-    node::{import_probe, phase, pod},
+    node::{import_probe, run_first_pod},
     traces::interfaces,
 };
 use anyhow::Result;
-use k8s_openapi::api::core::v1::Pod;
-use kube::{Api, api::PostParams};
 use std::time::{Duration, Instant};
-use support::{
-    lab::{
-        Lab, own_name,
-        report::{in_time, measured},
-        state::Tier,
-    },
-    wait,
+use support::lab::{
+    Lab, own_name,
+    report::{in_time, measured},
+    state::Tier,
 };
 
 #[tokio::test]
@@ -50,19 +45,11 @@ async fn a_first_pod_runs_in_under_20_seconds_and_nothing_is_left_behind() -> Re
 
 /// Runs one pod in a new lab; returns when it was running.
 async fn first_pod() -> Result<Duration> {
-    const DEADLINE: Duration = Duration::from_secs(60);
     let before = interfaces()?;
     let started = Instant::now();
     let lab = Lab::start(&own_name("speed-node")?, Tier::Node).await?;
     let usable = started.elapsed();
-    let image = import_probe(&lab).await?;
-    let pods: Api<Pod> = Api::namespaced(lab.client().await?, "default");
-    let first = pod(&image, "first", &["serve", "0.0.0.0:8080", "hello"])?;
-    pods.create(&PostParams::default(), &first).await?;
-    wait::until(&pods, "first", DEADLINE, |pod| {
-        phase(pod) == Some("Running")
-    })
-    .await?;
+    run_first_pod(&lab).await?;
     let running = started.elapsed();
     let suspect = suspect(&lab, before)?;
     assert_ne!(

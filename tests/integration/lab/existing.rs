@@ -124,7 +124,7 @@ async fn an_existing_cluster_is_used_and_left_as_it_was() -> Result<()> {
         "registration::a_registration_of_its_own_rung_is_found_to_be_as_it_should",
         "webhook::guard::a_job_goes_with_its_run",
         "controller::runs::a_run_succeeds_and_everything_that_it_held_is_let_go",
-        "lab::life::a_killed_lab_is_cleared_by_down",
+        "lab::life::a_killed_control_plane_is_cleared_by_down",
     ] {
         assert!(left_out.contains(test), "{test} is not in {left_out:?}");
     }

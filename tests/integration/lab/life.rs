@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, api::PostParams};
 use nix::sys::signal::Signal;
 use std::{
+    collections::BTreeSet,
     env,
     process::{Command, Stdio},
     time::Duration,
@@ -26,10 +27,7 @@ pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 const GONE: Duration = Duration::from_secs(30);
 
 /// What to look for after the end of a lab.
-pub(super) fn suspect(
-    lab: &Lab,
-    interfaces: std::collections::BTreeSet<String>,
-) -> Result<Suspect> {
+pub(super) fn suspect(lab: &Lab, interfaces: BTreeSet<String>) -> Result<Suspect> {
     let record = lab.record().context("a lab of our own has a record")?;
     Ok(Suspect::new(
         &Home::from_env()?.folder(&record.name),
@@ -96,24 +94,25 @@ pub(super) async fn survives_kill(name: &LabName, tier: Tier) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_killed_lab_is_cleared_by_down() -> Result<()> {
+async fn a_killed_control_plane_is_cleared_by_down() -> Result<()> {
     support::starts_labs!();
     let _turn = ONE_AT_A_TIME.lock().await;
-    let name = own_name("down")?;
     let before = interfaces()?;
-    let lab = Lab::start(&name, Tier::ControlPlane).await?;
-    let suspect = suspect(&lab, before)?;
-    let record = lab
-        .record()
-        .context("a lab of our own has a record")?
-        .clone();
+    let lab = Lab::start(&own_name("down")?, Tier::ControlPlane).await?;
+    is_cleared_by_down(&lab, before).await
+}
+
+/// `kill -9` of `lab up`, and `lab down` instead of a new start.
+pub(super) async fn is_cleared_by_down(lab: &Lab, before: BTreeSet<String>) -> Result<()> {
+    let suspect = suspect(lab, before)?;
+    let record = lab.record().context("a lab of our own has a record")?;
     record.owner.signal(Signal::SIGKILL)?;
     wait::retry("a killed lab ends", GONE, || async {
         anyhow::ensure!(!record.owner.runs()?, "it still runs");
         Ok(())
     })
     .await?;
-    support::lab::down::down(&Home::from_env()?, &name).await?;
+    support::lab::down::down(&Home::from_env()?, &record.name).await?;
     assert_eq!(suspect.traces()?, Vec::<String>::new());
     Ok(())
 }

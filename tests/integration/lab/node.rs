@@ -1,6 +1,9 @@
 //! Tier 2: real pods made of our own programs.
 
-use super::life::{ONE_AT_A_TIME, survives_kill};
+use super::{
+    life::{ONE_AT_A_TIME, is_cleared_by_down, survives_kill},
+    traces::interfaces,
+};
 use anyhow::{Context, Result};
 use k8s_openapi::{
     ByteString,
@@ -48,7 +51,7 @@ fn object<K: DeserializeOwned>(value: Value) -> Result<K> {
     Ok(serde_json::from_value(value)?)
 }
 
-pub(super) fn pod(image: &str, name: &str, arguments: &[&str]) -> Result<Pod> {
+fn pod(image: &str, name: &str, arguments: &[&str]) -> Result<Pod> {
     object(json!({
         "metadata": {"name": name, "labels": {"app": name}},
         "spec": {
@@ -58,7 +61,7 @@ pub(super) fn pod(image: &str, name: &str, arguments: &[&str]) -> Result<Pod> {
     }))
 }
 
-pub(super) fn phase(pod: &Pod) -> Option<&str> {
+fn phase(pod: &Pod) -> Option<&str> {
     pod.status.as_ref()?.phase.as_deref()
 }
 
@@ -67,6 +70,29 @@ async fn a_killed_node_leaves_nothing_that_a_new_start_does_not_remove() -> Resu
     support::node_lab!();
     let _turn = ONE_AT_A_TIME.lock().await;
     survives_kill(&own_name("killed-node")?, Tier::Node).await
+}
+
+#[tokio::test]
+async fn a_killed_node_with_a_running_pod_is_cleared_by_down() -> Result<()> {
+    support::node_lab!();
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let before = interfaces()?;
+    let lab = Lab::start(&own_name("down-node")?, Tier::Node).await?;
+    run_first_pod(&lab).await?;
+    is_cleared_by_down(&lab, before).await
+}
+
+/// Runs one pod in a new lab, until it is running.
+pub(super) async fn run_first_pod(lab: &Lab) -> Result<()> {
+    let image = import_probe(lab).await?;
+    let pods: Api<Pod> = Api::namespaced(lab.client().await?, "default");
+    let first = pod(&image, "first", &["serve", "0.0.0.0:8080", "hello"])?;
+    pods.create(&PostParams::default(), &first).await?;
+    wait::until(&pods, "first", DEADLINE, |pod| {
+        phase(pod) == Some("Running")
+    })
+    .await?;
+    Ok(())
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ const KEEP: &str =
 const AFTERWARDS: &str = r#"read -r _; exec "$@" >/dev/null 2>&1"#;
 
 /// The certificate of one or several replicas, and who issued it.
-pub(super) struct Certificates {
+pub(crate) struct Certificates {
     pub(super) authority: Authority,
     pub(super) mount: Mount,
 }
@@ -74,14 +74,14 @@ impl Certificates {
 }
 
 /// A running webhook.
-pub(super) struct Hook {
+pub(crate) struct Hook {
     keeper: Child,
     /// Id of the process.
     pub(super) id: u32,
     /// Where reviews are answered.
     pub(super) address: SocketAddr,
     /// Where it says how it is.
-    pub(super) admin: SocketAddr,
+    pub(crate) admin: SocketAddr,
     log: PathBuf,
     _folder: TempDir,
 }
@@ -179,7 +179,7 @@ impl Hook {
 }
 
 /// An entry in the API server's books, taken out when the value is dropped.
-pub(super) struct Registered {
+pub(crate) struct Registered {
     keeper: Child,
     /// What namespaces are labelled with.
     pub(super) name: String,
@@ -256,7 +256,7 @@ impl Registered {
 
     /// A namespace whose objects go through the webhook. Returns when the API server is seen to ask it, which takes a
     /// moment after the registration: until then, everything passes.
-    pub(super) async fn namespace(&self, area: &str) -> Result<Namespace> {
+    pub(crate) async fn namespace(&self, area: &str) -> Result<Namespace> {
         let here = self.unasked_namespace(area, json!({})).await?;
         wait::retry("a webhook that is called", DEADLINE, || called(&here)).await?;
         Ok(here)
@@ -363,18 +363,18 @@ pub(super) fn job(name: &str, labels: Value) -> Value {
 }
 
 /// A webhook and its registration.
-pub(super) struct Station {
+pub(crate) struct Station {
     /// The process.
-    pub(super) hook: Hook,
+    pub(crate) hook: Hook,
     /// Its registration.
-    pub(super) registered: Registered,
+    pub(crate) registered: Registered,
     /// Its certificate.
     pub(super) certificates: Certificates,
 }
 
 impl Station {
     /// A webhook with these settings, registered.
-    pub(super) async fn start(settings: &[(&str, &str)]) -> Result<Self> {
+    pub(crate) async fn start(settings: &[(&str, &str)]) -> Result<Self> {
         let certificates = Certificates::new();
         let hook = Hook::start(&certificates, settings).await?;
         let registered = Registered::new(hook.address, &certificates.authority).await?;

@@ -1,8 +1,9 @@
 //! Hostile input at the port: each gets a clear answer or a closed connection, and the next good review is answered.
 
 mod alone;
+mod many;
 mod slow;
-mod target;
+pub(super) mod target;
 
 use agents::api::{contract::door, registration::Door};
 use anyhow::{Context, Result, ensure};

@@ -24,11 +24,8 @@ pub async fn down(home: &Home, name: &LabName) -> Result<()> {
     let claim = match home.claim(name)? {
         Some(claim) => claim,
         None => {
-            order_to_stop(home, name).await?;
-            match home.claim(name)? {
-                Some(claim) => claim,
-                None => bail!("lab `{name}` was started again meanwhile"),
-            }
+            let record = order_to_stop(home, name).await?;
+            claim_of_dead(home, name, &record).await?
         }
     };
     clear(claim).await?;
@@ -54,8 +51,25 @@ pub async fn sweep(home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// Asks the running `lab up` to stop, then insists.
-async fn order_to_stop(home: &Home, name: &LabName) -> Result<()> {
+/// Takes the folder of a `lab up` that has ended.
+///
+/// What it started was forked from it and shares its hold until the kernel has ended that, too.
+async fn claim_of_dead(home: &Home, name: &LabName, dead: &Record) -> Result<Claim> {
+    let end = Instant::now() + KILLED;
+    loop {
+        if let Some(claim) = home.claim(name)? {
+            return Ok(claim);
+        }
+        let now = home.record(name)?;
+        if now.is_some_and(|now| now.owner != dead.owner) || Instant::now() >= end {
+            bail!("lab `{name}` was started again meanwhile");
+        }
+        sleep(PERIOD).await;
+    }
+}
+
+/// Asks the running `lab up` to stop, then insists; returns what it had noted.
+async fn order_to_stop(home: &Home, name: &LabName) -> Result<Record> {
     let Some(record) = home.record(name)? else {
         bail!("lab `{name}` is just being started; try again in a moment");
     };
@@ -64,7 +78,7 @@ async fn order_to_stop(home: &Home, name: &LabName) -> Result<()> {
         let end = Instant::now() + patience;
         while Instant::now() < end {
             if !record.owner.runs()? {
-                return Ok(());
+                return Ok(record);
             }
             sleep(PERIOD).await;
         }

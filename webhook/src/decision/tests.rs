@@ -61,3 +61,15 @@ fn every_rule_has_a_word_of_its_own() {
     words.dedup();
     assert_eq!(words.len(), count);
 }
+
+#[test]
+fn the_last_word_is_a_refusal_or_that_of_the_last_door() {
+    let mut decision = Decision::default();
+    let last = |decision: &Decision| Door::ALL.map(|door| decision.is_last_word(door));
+    let behind_us = Door::ALL.map(|door| !door.mutates());
+    assert_eq!(last(&decision), behind_us);
+    decision.find(Rule::Spec, Mode::Warn, causes(1, 1));
+    assert_eq!(last(&decision), behind_us, "a warning ends nothing");
+    decision.find(Rule::Spec, Mode::Enforce, causes(1, 1));
+    assert_eq!(last(&decision), Door::ALL.map(|_| true));
+}

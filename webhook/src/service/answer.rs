@@ -37,6 +37,9 @@ struct Moment<'a> {
     traceparent: Option<&'a str>,
 }
 
+/// Decides about a review that rules are about.
+pub type Rules = fn(&Subject<'_>, &Context<'_>) -> Decision;
+
 /// What happens beside the answer, without delaying it.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
@@ -54,6 +57,7 @@ pub struct Admission {
     stance: Stance,
     side: Side,
     metrics: Metrics,
+    rules: Rules,
     shadow_log: Sampler,
     unknown_log: Sampler,
 }
@@ -73,9 +77,15 @@ impl Admission {
             stance,
             side,
             metrics,
+            rules: decide,
             shadow_log: Sampler::default(),
             unknown_log: Sampler::default(),
         }
+    }
+
+    /// The same by other rules, such as one with a fault, to see what becomes of a review then.
+    pub fn judging_by(self, rules: Rules) -> Self {
+        Self { rules, ..self }
     }
 
     /// What is counted.
@@ -174,7 +184,7 @@ impl Admission {
             now,
             traceparent,
         };
-        let decision = decide(subject, &context);
+        let decision = (self.rules)(subject, &context);
         let decided = Instant::now();
         self.metrics.took(Phase::Evaluate, decided - started);
         let answer = written(&Reply::to(subject, &decision, &in_force.active.hash))?;

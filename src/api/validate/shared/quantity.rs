@@ -18,7 +18,7 @@ pub struct QuantityError;
 /// Longest quantity that is read; far longer than any that means something.
 const LONGEST: usize = 32;
 
-const NANO: i128 = 1_000_000_000;
+const NANO: u32 = 1_000_000_000;
 
 impl Quantity {
     /// Nothing.
@@ -42,11 +42,16 @@ impl FromStr for Quantity {
         let (number, unit) = rest.split_at(end);
         let (multiplier, divisor) = unit_of(unit).ok_or(QuantityError)?;
         let (digits, scale) = digits_of(number).ok_or(QuantityError)?;
-        let nano = digits
-            .checked_mul(multiplier)
-            .and_then(|amount| amount.checked_mul(NANO))
-            .and_then(|amount| amount.checked_div(divisor.checked_mul(scale)?))
-            .ok_or(QuantityError)?;
+        let parts = divisor.checked_mul(scale).ok_or(QuantityError)?;
+        let amount = digits.checked_mul(multiplier).ok_or(QuantityError)?;
+        // Wide numbers are divided slowly, and most quantities need not be.
+        let nano = match u32::try_from(parts) {
+            Ok(parts) if NANO % parts == 0 => amount.checked_mul((NANO / parts).into()),
+            _ => amount
+                .checked_mul(NANO.into())
+                .and_then(|amount| amount.checked_div(parts)),
+        };
+        let nano = nano.ok_or(QuantityError)?;
         Ok(Self {
             nano: if negative { -nano } else { nano },
         })
@@ -56,6 +61,9 @@ impl FromStr for Quantity {
 /// The digits without the point, and the power of ten that the point stands for.
 fn digits_of(number: &str) -> Option<(i128, i128)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if let (Ok(digits), "") = (whole.parse::<u64>(), fraction) {
+        return Some((digits.into(), 1));
+    }
     let digits = format!("{whole}{fraction}");
     let scale = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     Some((digits.parse().ok()?, scale))

@@ -91,18 +91,18 @@ async fn certificates_are_swapped_under_load_without_a_failed_handshake() {
     let client = authority.client(None);
     running.shows(&client, &pairs[0].certificate).await;
     let load = Load::start(running.address, &client, 4);
-    let mut times = Vec::with_capacity(SWAPS);
+    let mut swaps = Vec::with_capacity(SWAPS);
     for (round, pair) in pairs.iter().enumerate().skip(1) {
         if round == SWAPS / 2 {
             refuse_a_broken_pair(&running, &mount, &client, &pairs[round - 1]).await;
         }
         mount.swap(pair);
-        times.push(running.shows(&client, &pair.certificate).await);
+        swaps.push(running.shows(&client, &pair.certificate).await);
     }
     let (handshakes, failed) = load.end().await;
     eprintln!("{SWAPS} swaps, {handshakes} handshakes, {failed} failed");
     assert_eq!(failed, 0, "of {handshakes} handshakes");
-    on_the_wire_in_time(times).expect("the promise");
+    on_the_wire_in_time(&swaps).expect("the promise");
     running.ready().await;
     running.end().await;
 }

@@ -153,6 +153,11 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
     let guide = tour.guide().await?;
     ensure!(guide.contains("Everything is up."), "{guide}");
     ensure!(guide.contains("spec.workload.image"), "no refusal: {guide}");
+    let scraped = guide.lines().any(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        matches!(words[..], ["AgentRun", _, number] if number.parse::<u64>().is_ok())
+    });
+    ensure!(scraped, "Prometheus told nothing about runs: {guide}");
     if tour.record()?.node.is_some() {
         // Those that an orchestration makes may be done as well by then.
         for run in ["add-health-endpoint ", "review-dependencies "] {

@@ -7,7 +7,7 @@ use tokio::{net::TcpStream, time::timeout};
 
 use super::load::{self, Tally};
 use crate::{
-    kit::pki::{on_the_wire_in_time, shown},
+    kit::pki::{Swap, on_the_wire_in_time, shown},
     webhook::hook::{DEADLINE, Station},
 };
 
@@ -17,16 +17,17 @@ const WRITERS: usize = 8;
 const WRITES_BETWEEN: usize = 60;
 
 /// Shakes hands, again and again, until the new certificate is on the wire and enough was written: no handshake may fail,
-/// and the old certificate may not come back. Says how long the new one took, and how many handshakes there were.
+/// and the old certificate may not come back. Says how the swap went, and how many handshakes there were.
 async fn seen(
     station: &Station,
     wanted: &[u8],
     tally: &Tally,
     enough: usize,
-) -> Result<(Duration, usize)> {
-    let (start, mut took, mut count) = (Instant::now(), None, 0);
+) -> Result<(Swap, usize)> {
+    let (start, mut stale, mut first, mut count) = (Instant::now(), Duration::ZERO, None, 0);
     let client = station.certificates.authority.client(None);
     loop {
+        let begun = start.elapsed();
         let handshake = async {
             let tcp = TcpStream::connect(station.hook.address).await?;
             client.connect(tcp).await
@@ -34,15 +35,18 @@ async fn seen(
         let stream = timeout(DEADLINE, handshake).await.context("no handshake")?;
         let stream = stream.context("a handshake failed")?;
         count += 1;
-        match (shown(&stream).as_ref() == wanted, took) {
-            (true, _) => took = took.or(Some(start.elapsed())),
-            (false, None) => ensure!(start.elapsed() < DEADLINE, "the old certificate stays"),
+        match (shown(&stream).as_ref() == wanted, first) {
+            (true, _) => first = first.or(Some(start.elapsed())),
+            (false, None) => {
+                ensure!(start.elapsed() < DEADLINE, "the old certificate stays");
+                stale = begun;
+            }
             (false, Some(_)) => bail!("the old certificate is back"),
         }
-        if let Some(took) = took {
+        if let Some(seen) = first {
             let sent = tally.sent();
             if sent >= enough {
-                return Ok((took, count));
+                return Ok((Swap { stale, seen }, count));
             }
             tally.until(sent + 1).await?;
         }
@@ -56,26 +60,26 @@ async fn swaps_of_the_certificate_under_load_fail_no_request() -> Result<()> {
     let here = station.registered.namespace("swaps").await?;
     let (tally, start) = (Tally::default(), Instant::now());
     let swapping = async {
-        let (mut times, mut handshakes) = (Vec::new(), 0);
+        let (mut swaps, mut handshakes) = (Vec::new(), 0);
         tally.until(WRITERS).await?;
         for swap in 1..=SWAPS {
             let pair = station.certificates.authority.issue();
             station.certificates.mount.swap(&pair);
             let enough = swap * WRITES_BETWEEN;
-            let (took, count) = seen(&station, &pair.certificate, &tally, enough).await?;
-            times.push(took);
+            let (swapped, count) = seen(&station, &pair.certificate, &tally, enough).await?;
+            swaps.push(swapped);
             handshakes += count;
         }
-        anyhow::Ok((times, handshakes))
+        anyhow::Ok((swaps, handshakes))
     };
     let swapping = async {
         let done = swapping.await;
         tally.stop(); // also after a failure, or the writers would go on
         done
     };
-    let ((times, handshakes), ()) =
+    let ((swaps, handshakes), ()) =
         tokio::try_join!(swapping, load::write(&here, WRITERS, &tally))?;
     eprintln!("{SWAPS} swaps, {handshakes} handshakes of our own");
     tally.verdict("50 swaps of the certificate", start)?;
-    on_the_wire_in_time(times).map_err(anyhow::Error::msg)
+    on_the_wire_in_time(&swaps).map_err(anyhow::Error::msg)
 }

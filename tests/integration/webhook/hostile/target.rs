@@ -7,6 +7,10 @@ use agents::api::{
     kind::Kind,
 };
 use anyhow::{Context, Result, ensure};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use serde_json::{Value, json};
 use support::{builders::smallest, metrics::Page};
 use tokio::{
@@ -37,8 +41,13 @@ pub(super) type Answer = Option<(u16, String)>;
 
 impl Target {
     pub(super) async fn start() -> Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// The same with these settings.
+    pub(super) async fn start_with(settings: &[(&str, &str)]) -> Result<Self> {
         let certificates = Certificates::new();
-        let hook = Hook::start(&certificates, &[]).await?;
+        let hook = Hook::start(&certificates, settings).await?;
         Ok(Self { hook, certificates })
     }
 
@@ -103,6 +112,13 @@ impl Target {
         Ok(Some((code.context(said.clone())?, said)))
     }
 
+    /// Gives it no time at all until the value is dropped: whatever is sent meanwhile is there at once afterwards.
+    pub(super) fn pause(&self) -> Result<Paused> {
+        let process = Pid::from_raw(self.hook.id.try_into()?);
+        kill(process, Signal::SIGSTOP)?;
+        Ok(Paused(process))
+    }
+
     /// A review that is in order is answered, with its own uid.
     pub(super) async fn still_answers(&self) -> Result<()> {
         self.answers(&mut self.connect().await?, 0).await
@@ -144,6 +160,16 @@ impl Target {
     }
 }
 
+/// A webhook that is given no time.
+pub(super) struct Paused(Pid);
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        // One that has ended needs no time.
+        let _ = kill(self.0, Signal::SIGCONT);
+    }
+}
+
 /// The end of the first answer, if all of it is there.
 fn whole(said: &[u8]) -> Option<usize> {
     let head = said.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
@@ -158,7 +184,7 @@ fn whole(said: &[u8]) -> Option<usize> {
     (said.len() >= end).then_some(end)
 }
 
-pub(super) fn review(uid: &str) -> Value {
+pub(in crate::webhook) fn review(uid: &str) -> Value {
     let (group, version) = (Kind::Signal.group(), contract::VERSION);
     let resource = json!({"group": group, "version": version, "resource": "signals"});
     let kind = json!({"group": group, "version": version, "kind": "Signal"});
@@ -179,7 +205,7 @@ pub(super) fn head(path: &str, kind: &str, length: usize) -> Vec<u8> {
     format!("POST {path}?timeout=30s HTTP/1.1\r\nHost: webhook\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n").into_bytes()
 }
 
-pub(super) fn post(path: &str, body: &[u8]) -> Vec<u8> {
+pub(in crate::webhook) fn post(path: &str, body: &[u8]) -> Vec<u8> {
     [&head(path, "application/json", body.len()), body].concat()
 }
 

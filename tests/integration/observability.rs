@@ -1,0 +1,10 @@
+//! Dashboards, alerts, recording rules and runbooks: every name in them is one that there is, each alert fires in its fault
+//! and is silent without it, and every query has data.
+
+mod dashboards;
+mod lint;
+mod live;
+mod names;
+mod promtool;
+mod rules;
+mod runbooks;
