@@ -17,6 +17,7 @@ pub mod webhook_configuration;
 
 use crate::controller;
 use crate::kit::{exit::Exit, program};
+use crate::serve;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -34,6 +35,8 @@ pub struct Cli {
 enum Command {
     /// Reconcile the kinds until told to end.
     Controller(controller::Args),
+    /// Serve the API of the control plane until told to end.
+    Serve(serve::Args),
     /// Print the CustomResourceDefinitions of all kinds, hold them against a cluster, or apply them.
     Crds(crds::Args),
     /// Say why a run is in the state that it is in.
@@ -80,6 +83,7 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
 pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Controller(args) => program::block_on(controller::run(args)),
+        Command::Serve(args) => program::block_on(serve::run(args)),
         Command::Crds(args) => crds::run(args),
         Command::Explain(args) => session::carry_out(explain::run(args)),
         Command::Release(args) => session::carry_out(release::run(args)),

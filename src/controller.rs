@@ -33,8 +33,11 @@ use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
 
+pub(crate) use agent_run::{Keep, keep_for};
 pub use args::{Args, Config};
+pub(crate) use plain::{decision, spent};
 pub(crate) use policy::is_of_policy;
+pub(crate) use start::Checks;
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
@@ -52,7 +55,6 @@ use egress::Egress;
 use groups::Groups;
 use lease::{Elector, Post};
 use metrics::Metrics;
-use start::Checks;
 
 const IDENTITY: Identity = Identity {
     program: "agents-controller",

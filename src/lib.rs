@@ -15,6 +15,8 @@ pub mod events;
 pub mod kit;
 #[cfg(test)]
 mod planted;
+#[cfg(feature = "controller")]
+pub mod serve;
 
 /// Paths of the admin endpoint, the same in all programs that have them.
 pub const ADMIN_PATHS: kit::admin::Paths = kit::admin::Paths {

@@ -85,6 +85,8 @@ pub mod annotation {
     pub const RUNG: &str = "agents.proompteng.ai/rung";
     /// On an AgentRun or an Agent: name of the Budget that its runs are held to.
     pub const BUDGET: &str = "agents.proompteng.ai/budget";
+    /// On an object that was submitted with an idempotency key: SHA-256 of the request, in hex.
+    pub const SUBMISSION_HASH: &str = "agents.proompteng.ai/submission-hash";
     /// On a run: who deleted its Job before the outcome was stored, as JSON with `job`, `uid`, `user` and `at`.
     pub const JOB_DELETED_BY: &str = "agents.proompteng.ai/job-deleted-by";
 }
@@ -137,6 +139,26 @@ pub mod queue_event {
     pub const END: &str = "end";
 }
 
+/// Paths of the API of the control plane that other programs ask for.
+pub mod api_path {
+    /// What happens to all objects of a namespace, as server-sent events.
+    pub const CONTROL_PLANE_STREAM: &str = "/v1/control-plane/stream";
+    /// The description of the API.
+    pub const OPENAPI: &str = "/openapi.json";
+}
+
+/// Names of the events in the stream of the control plane; the `type` in their data is the same word.
+pub mod control_plane_event {
+    /// Something happened to an object.
+    pub const RESOURCE: &str = "resource";
+    /// How the control plane itself stands.
+    pub const STATUS: &str = "status";
+    /// Something could not be read.
+    pub const ERROR: &str = "error";
+    /// Where a stream that begins anew has told all there is.
+    pub const READY: &str = "ready";
+}
+
 /// Paths at which the webhook answers reviews.
 pub mod door {
     /// Objects of ours before the schema is looked at.
@@ -181,6 +203,8 @@ pub mod port {
     pub const OTLP_HTTP: u16 = 4318;
     /// How the queue of the controllers stands; on loopback.
     pub const QUEUE: u16 = 8082;
+    /// The API of the control plane, `agents serve`.
+    pub const SERVE: u16 = 8090;
 }
 
 /// Environment variables of the operators.

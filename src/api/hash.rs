@@ -42,6 +42,13 @@ pub fn text_hash(text: &str) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// SHA-256 of any JSON, in hex. The order of fields does not matter.
+pub fn json_hash(value: &Value) -> String {
+    let mut text = String::new();
+    write(value, &mut text);
+    text_hash(&text)
+}
+
 /// JSON without blanks, with the fields of every object in the order of their names.
 fn write(value: &Value, out: &mut String) {
     match value {

@@ -56,8 +56,9 @@ pub(super) use job::template::render;
 pub(super) use plan::evidence::{Trace, deadline, never_made};
 pub(super) use plan::pods::{detail, is_at_work, never_ran, report, works};
 pub(super) use plan::{Why, claimed_by};
-pub(super) use retention::keep_for;
-pub(super) use settings::{Keep, Settings};
+pub(crate) use retention::keep_for;
+pub(crate) use settings::Keep;
+pub(super) use settings::Settings;
 pub(super) use status::verdict::failure;
 pub(super) use vcs::{Auth, Deprecated, auth};
 

@@ -26,7 +26,8 @@ use crate::api::kind::Kind;
 use crate::api::kinds::SignalDelivery;
 use crate::api::names::Form;
 use crate::api::references::references;
-pub(super) use kinds::{Plain, decision, spent};
+pub(super) use kinds::Plain;
+pub(crate) use kinds::{decision, spent};
 use look::Look;
 use plan::{Around, Observed};
 

@@ -14,7 +14,7 @@ mod settings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 
 pub(super) use hub::{Figures, Hub};
 pub(crate) use settings::Settings;
@@ -22,7 +22,7 @@ pub(crate) use settings::Settings;
 use super::agent_run::AgentRuns;
 use super::context::Context;
 use crate::kit::http::{Limits, Server, Transport};
-use crate::kit::program::{Error, Program};
+use crate::kit::program::{Error, Program, listen_narrow};
 use hub::READERS;
 use message::State;
 use publisher::Publisher;
@@ -39,25 +39,7 @@ const STALLED: Duration = Duration::from_secs(45);
 
 /// Opens the port.
 pub(super) fn listen(settings: &Settings) -> Result<TcpListener, Error> {
-    let address = settings.listen;
-    let open = || {
-        let socket = match address.is_ipv4() {
-            true => TcpSocket::new_v4()?,
-            false => TcpSocket::new_v6()?,
-        };
-        socket.set_reuseaddr(true)?;
-        socket.set_send_buffer_size(SEND_BUFFER)?;
-        socket.bind(address)?;
-        socket.listen(128)
-    };
-    let listener = open().map_err(|source| Error::Listen {
-        server: SERVER,
-        address,
-        source,
-    })?;
-    let address = listener.local_addr().unwrap_or(address);
-    tracing::info!(server = SERVER, %address, "Listening");
-    Ok(listener)
+    listen_narrow(SERVER, settings.listen, SEND_BUFFER)
 }
 
 const SERVER: &str = "queue";

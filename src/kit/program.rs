@@ -17,7 +17,10 @@ use futures::{
 };
 use nix::errno::Errno;
 use prometheus_client::registry::Registry;
-use tokio::{net::TcpListener, runtime};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    runtime,
+};
 
 use super::{
     admin::{self, Admin, MakePages, Paths, Profiling},
@@ -259,6 +262,38 @@ pub async fn listen_on(server: &'static str, address: SocketAddr) -> Result<TcpL
         // A host without IPv6 cannot give "any address" in it; then any IPv4 address is what was meant.
         Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && means_no_ipv6(&error) => {
             TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+        }
+        bound => bound,
+    };
+    let listener = bound.map_err(|source| Error::Listen {
+        server,
+        address,
+        source,
+    })?;
+    let address = listener.local_addr().unwrap_or(address);
+    tracing::info!(server, %address, "Listening");
+    Ok(listener)
+}
+
+/// The port, open, for readers of whom some take nothing: the system keeps so many bytes for each and no more.
+pub fn listen_narrow(
+    server: &'static str,
+    address: SocketAddr,
+    send_buffer: u32,
+) -> Result<TcpListener, Error> {
+    let open = |address: SocketAddr| {
+        let socket = match address.is_ipv4() {
+            true => TcpSocket::new_v4()?,
+            false => TcpSocket::new_v6()?,
+        };
+        socket.set_reuseaddr(true)?;
+        socket.set_send_buffer_size(send_buffer)?;
+        socket.bind(address)?;
+        socket.listen(1024)
+    };
+    let bound = match open(address) {
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && means_no_ipv6(&error) => {
+            open((Ipv4Addr::UNSPECIFIED, address.port()).into())
         }
         bound => bound,
     };

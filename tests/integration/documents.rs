@@ -1,5 +1,6 @@
 //! Documents that are made from the sources: `make generate` writes them, and here they are compared.
 
+mod api;
 mod cli;
 mod compatibility;
 mod conformance;
@@ -75,6 +76,7 @@ fn configuration() -> String {
          A setting by the newer name `AGENTS_...` is refused as well, with the name that it has here.\n\n{}",
         agents::controller::variables::document()
     );
+    text += &section::<agents::serve::Config>("agents serve");
     text += &section::<agents_webhook::Config>("agents-webhook");
     text += &section::<agents_sidecar::Config>("agents-sidecar");
     text

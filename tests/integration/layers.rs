@@ -1,4 +1,4 @@
-//! The direction of imports, held by reading the sources: `programs -> cli -> controller -> events -> {kit, api}`.
+//! The direction of imports, held by reading the sources: `programs -> cli -> serve -> controller -> events -> {kit, api}`.
 //!
 //! The compiler checks what a package may see (`make lint` checks each package alone); this checks what a module may see.
 
@@ -43,9 +43,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cluster", &["api", "kit"]),
     ("events", &["api", "kit"]),
     ("controller", &["api", "kit", "cluster", "events"]),
+    ("serve", &["api", "kit", "cluster", "events", "controller"]),
     (
         "cli",
-        &["admission", "api", "kit", "cluster", "events", "controller"],
+        &[
+            "admission",
+            "api",
+            "kit",
+            "cluster",
+            "events",
+            "controller",
+            "serve",
+        ],
     ),
 ];
 

@@ -17,6 +17,7 @@ mod observability;
 mod operate;
 mod packages;
 mod registration;
+mod serve;
 mod sidecar;
 mod way;
 mod webhook;

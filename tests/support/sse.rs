@@ -33,26 +33,44 @@ pub struct Reader {
 impl Reader {
     /// Opens a stream, perhaps after an event.
     pub async fn open(address: SocketAddr, path: &str, after: Option<&str>) -> Result<Self> {
-        Self::open_with(TcpSocket::new_v4()?, address, path, after).await
+        Self::open_with(TcpSocket::new_v4()?, address, path, &resuming(after)).await
+    }
+
+    /// The same with a token.
+    pub async fn open_as(
+        address: SocketAddr,
+        path: &str,
+        after: Option<&str>,
+        token: &str,
+    ) -> Result<Self> {
+        let headers = format!("{}Authorization: Bearer {token}\r\n", resuming(after));
+        Self::open_with(TcpSocket::new_v4()?, address, path, &headers).await
     }
 
     /// The same for a reader to whom the system keeps next to nothing.
     pub async fn open_narrow(address: SocketAddr, path: &str) -> Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(2048)?;
-        Self::open_with(socket, address, path, None).await
+        Self::open_with(socket, address, path, "").await
+    }
+
+    /// The same with a token.
+    pub async fn open_narrow_as(address: SocketAddr, path: &str, token: &str) -> Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_recv_buffer_size(2048)?;
+        let headers = format!("Authorization: Bearer {token}\r\n");
+        Self::open_with(socket, address, path, &headers).await
     }
 
     async fn open_with(
         socket: TcpSocket,
         address: SocketAddr,
         path: &str,
-        after: Option<&str>,
+        headers: &str,
     ) -> Result<Self> {
         let mut stream = socket.connect(address).await?;
-        let after = after.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
         let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\n{after}\r\n"
+            "GET {path} HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\n{headers}\r\n"
         );
         stream.write_all(request.as_bytes()).await?;
         let mut reader = Self {
@@ -108,4 +126,8 @@ impl Reader {
         let bytes = read.context("nothing was sent in time")??;
         Ok((bytes > 0).then(|| line.trim_end().to_owned()))
     }
+}
+
+fn resuming(after: Option<&str>) -> String {
+    after.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"))
 }

@@ -8,7 +8,9 @@ mod tests;
 
 use std::{collections::HashMap, fmt};
 
-use agents::api::{condition::ConditionType, kind::Kind, phase::Phase};
+use agents::api::{
+    condition::ConditionType, contract::control_plane_event, kind::Kind, phase::Phase,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, de};
 
@@ -23,6 +25,14 @@ const LONGEST: usize = 63 + 1 + 253;
 
 /// Other words for a run that has not begun.
 const PENDING: [&str; 3] = ["Queued", "Progressing", "InProgress"];
+
+/// How messages are called: by nothing in particular, or as their type.
+const NAMES: [&str; 4] = [
+    "message",
+    control_plane_event::RESOURCE,
+    control_plane_event::STATUS,
+    control_plane_event::ERROR,
+];
 
 /// What an event says.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,7 +138,7 @@ struct Ingestion {
 /// What sort of event it is, and what it says.
 pub(super) fn read(event: Event<'_>) -> (Sort, serde_json::Result<Message>) {
     let Event { name, data } = event;
-    if name != "message" {
+    if !NAMES.contains(&name) {
         return (Sort::Other, Ok(Message::Nothing));
     }
     let typed: Typed<'_> = match serde_json::from_str(data) {

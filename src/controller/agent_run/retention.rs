@@ -21,11 +21,7 @@ pub(super) fn job_ttl(run: &AgentRun, outcome: Outcome, keep: Keep) -> Option<i3
 }
 
 /// Seconds that a Job is kept which ended so: as its owner says, else as the operator does.
-pub(in crate::controller) fn keep_for(
-    own: Option<Duration>,
-    outcome: Outcome,
-    keep: Keep,
-) -> Option<i32> {
+pub(crate) fn keep_for(own: Option<Duration>, outcome: Outcome, keep: Keep) -> Option<i32> {
     let ttl = own.unwrap_or(match outcome {
         Outcome::Succeeded => keep.succeeded,
         Outcome::Failed => keep.failed,

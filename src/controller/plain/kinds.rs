@@ -202,7 +202,7 @@ const UNASKED: [&str; 2] = ["auto", "automatic"];
 
 /// Whether an approval was given or refused; none while someone still has to decide. What someone decided counts more
 /// than the default.
-pub(in crate::controller) fn decision(policy: &ApprovalPolicy) -> Option<bool> {
+pub(crate) fn decision(policy: &ApprovalPolicy) -> Option<bool> {
     let phase = policy
         .status
         .as_ref()
@@ -267,7 +267,7 @@ impl Plain for Budget {
 const SPENT: [&str; 4] = ["exceeded", "blocked", "failed", "denied"];
 
 /// Why nothing begins that is held to this budget; none while there is something left.
-pub(in crate::controller) fn spent(budget: &Budget) -> Option<String> {
+pub(crate) fn spent(budget: &Budget) -> Option<String> {
     let name = budget.name_any();
     let status = budget.status.as_ref();
     let used = status.and_then(|status| status.used.as_ref());

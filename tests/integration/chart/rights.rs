@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use agents::{
+    admission::known::Known,
     cluster::{Need, Scope},
     kit::config::{Flags, Settings},
 };

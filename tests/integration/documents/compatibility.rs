@@ -125,6 +125,11 @@ fn api() -> Vec<Section> {
             "Reason of the condition `JobMissing` and of the Event about it.",
             custody::Class
         ),
+        words!(
+            "Reasons of the API",
+            "`reason` of an error of `agents serve`.",
+            agents::serve::Reason
+        ),
         words!("Event reasons", "`reason` of Events.", events::Reason),
         words!("Event actions", "`action` of Events.", events::Action),
     ]
@@ -177,8 +182,10 @@ async fn document() -> String {
     let mut sections = api();
     sections.extend(contract_names());
     sections.push(settings::<agents::controller::Config>("agents controller"));
+    sections.push(settings::<agents::serve::Config>("agents serve"));
     sections.push(settings::<agents_webhook::Config>("agents-webhook"));
     sections.push(settings::<agents_sidecar::Config>("agents-sidecar"));
+    sections.push(measured("agents serve").await);
     sections.push(measured("agents-webhook").await);
     sections.push(measured("agents-sidecar").await);
     let codes = Exit::ALL.iter();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agents::{api::rung::Rung, kit::args::variable as common};
+use agents::{api::rung::Rung, kit::args::variable as common, serve::variable as serve};
 use agents_webhook::args::variable as webhook;
 use anyhow::Result;
 use support::{lab, metrics::Page, wait};
@@ -37,12 +37,16 @@ pub(super) async fn families(program: &str) -> Vec<Family> {
     let environment: Vec<_> = [
         (common::ADMIN_LISTEN, "127.0.0.1:0"),
         (webhook::LISTEN, "127.0.0.1:0"),
+        (serve::LISTEN, "127.0.0.1:0"),
     ]
     .into_iter()
     .chain(cluster)
     .chain(followed.iter().map(|(name, value)| (*name, value.as_str())))
     .collect();
-    let mut process = Process::start(&product(program), &[], &environment);
+    let mut words = program.split(' ');
+    let name = words.next().unwrap_or_default();
+    let command: Vec<_> = words.collect();
+    let mut process = Process::start(&product(name), &command, &environment);
     let admin = process.address("admin").await.to_string();
     let page = wait::retry("a full page", DEADLINE, || async {
         let page = Page::scrape(&admin).await?;

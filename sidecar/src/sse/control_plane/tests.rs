@@ -221,3 +221,17 @@ fn what_a_new_connection_does_not_tell_again_goes_after_the_grace() {
     runs.forget();
     assert_eq!(depth(&runs), None);
 }
+
+#[test]
+fn a_message_may_be_called_by_its_type_and_anything_else_is_not_read() {
+    let data = about("a", "ADDED", json!({}));
+    for (name, expected) in [
+        ("message", Sort::Resource),
+        ("resource", Sort::Resource),
+        ("ready", Sort::Other),
+        ("dropped", Sort::Other),
+    ] {
+        let (sort, _) = read(Event { name, data: &data });
+        assert_eq!(sort, expected, "{name}");
+    }
+}

@@ -1,0 +1,276 @@
+//! The control plane as a program: the API through which people and programs submit runs and see what becomes of them.
+//!
+//! The way of a request, file by file: [`service`] takes it, [`route`] finds its [`operation`] in the one table of them,
+//! [`auth`] asks the cluster who it is and whether they may, and a file for each sort of thing carries it out: [`runs`],
+//! [`events`], [`approvals`], [`signals`], [`stream`], [`queue`] from whoever [`leader`] says. What cannot be done is a [`fault`]. [`redact`] sees to it that no secret leaves,
+//! [`openapi`] describes it all, [`needs`] is what the program itself must be allowed to do.
+
+mod answer;
+mod approvals;
+mod args;
+mod auth;
+mod events;
+mod fault;
+mod health;
+mod leader;
+mod metrics;
+mod needs;
+pub mod openapi;
+mod operation;
+mod queue;
+mod redact;
+mod route;
+mod runs;
+mod service;
+mod signals;
+mod state;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::TryFutureExt;
+use http::StatusCode;
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tower::ServiceBuilder;
+
+pub use args::{Args, Config, variable};
+pub use fault::Reason;
+
+use crate::ADMIN_PATHS;
+use crate::api::kind::Kind;
+use crate::api::sanitise;
+use crate::cluster::{Namespaces, Need, Scope, client, may};
+use crate::controller::Checks;
+use crate::kit::http::{Limits, Server, Transport, traced};
+use crate::kit::program::{Error, Program, listen_narrow};
+use crate::kit::shutdown::Shutdown;
+use crate::kit::telemetry::Identity;
+use answer::Answer;
+use auth::Gatekeeper;
+use fault::Fault;
+use leader::{Follower, Lease};
+use metrics::{Metrics, Review, Stream};
+use operation::Id;
+use queue::Relay;
+use service::{Api, Call};
+use state::State;
+use stream::{Board, Hub};
+
+const IDENTITY: Identity = Identity {
+    program: "agents-serve",
+    version: env!("CARGO_PKG_VERSION"),
+    clean: sanitise::for_log,
+};
+
+/// Where requests are that name no namespace, if all are served.
+const DEFAULT_NAMESPACE: &str = "agents";
+
+/// Time to answer, longer than any operation takes: each has a deadline of its own.
+const REQUEST: Duration = Duration::from_secs(330);
+
+/// Time after which a connection without a request, or one whose reader takes nothing, is closed. A log that is followed may
+/// be silent for a while.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// Bytes that the system keeps for a reader who does not take them.
+const SEND_BUFFER: u32 = 64 * 1024;
+
+/// Serves the API until told to end.
+pub async fn run(args: Args) -> Result<(), Error> {
+    let Some((config, notes)) = args.load()? else {
+        return Ok(());
+    };
+    let Config {
+        common,
+        listen,
+        connections,
+        requests,
+        namespaces,
+        default_namespace,
+        audiences,
+        reviews_kept,
+        keep,
+        readers,
+        controllers,
+    } = config; // a setting left out here does not compile
+    let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
+    let listener = listen_narrow("api", listen, SEND_BUFFER)?;
+    let client = client().await?;
+    let metrics = Metrics::register(program.metrics());
+    let home = controllers.namespace.clone();
+    let home = home.unwrap_or_else(|| client.default_namespace().to_owned());
+    check(&mut program, &client, needs::all(&namespaces, &home));
+    let readiness = program.readiness.clone();
+    let hub = |stream| Arc::new(Hub::new(stream, readers, metrics.streams.clone()));
+    let (lease, follower) = Lease::new(client.clone(), home, controllers.lease);
+    let board = Arc::new(Board::new(hub(Stream::ControlPlane), lease.clone()));
+    let queue = Arc::new(Relay::new(hub(Stream::Queue), lease, controllers.port));
+    follow(&mut program, &client, &namespaces, &board);
+    relay(&mut program, client.clone(), follower, &queue);
+    let state = move |shutdown| State {
+        shutdown,
+        gatekeeper: Gatekeeper::new(client.clone(), audiences, reviews_kept, metrics.clone()),
+        client,
+        default_namespace: default_namespace.unwrap_or_else(|| first(&namespaces)),
+        namespaces,
+        keep,
+        readiness,
+        metrics,
+        room: Semaphore::new(requests),
+        waiting: Semaphore::new(requests),
+        board,
+        queue,
+        document: Bytes::from(openapi::document().to_string()),
+    };
+    serve(&mut program, listener, connections, state);
+    program.run().await
+}
+
+/// Follows every kind wherever it is served.
+fn follow(program: &mut Program, client: &Client, namespaces: &Namespaces, board: &Arc<Board>) {
+    for kind in Kind::ALL {
+        for scope in namespaces.scopes() {
+            let (client, board) = (client.clone(), Arc::clone(board));
+            program.tasks.support("watch", |shutdown| async move {
+                tokio::select! {
+                    _ = shutdown.started() => {}
+                    () = board.follow(&client, kind, &scope) => {}
+                }
+                Ok(())
+            });
+        }
+    }
+    let board = Arc::clone(board);
+    program.tasks.support("status", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => {}
+            () = board.tell_status() => {}
+        }
+        Ok(())
+    });
+}
+
+/// Follows the lease of the controllers, and reads from whoever holds it.
+fn relay(program: &mut Program, client: Client, follower: Follower, queue: &Arc<Relay>) {
+    let queue = Arc::clone(queue);
+    program.tasks.support("lease", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => {}
+            () = follower.run() => {}
+        }
+        Ok(())
+    });
+    program.tasks.support("queue", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => {}
+            () = queue.run(&client) => {}
+        }
+        Ok(())
+    });
+}
+
+/// Looks whether the cluster is fit, and says if nobody could be let in.
+fn check(program: &mut Program, client: &Client, needs: Vec<Need>) {
+    let gate = program.readiness.gate("cluster");
+    let client = client.clone();
+    let (checks, fit) = Checks::new(client.clone(), needs, gate);
+    program.tasks.support("start checks", |shutdown| {
+        checks.run(shutdown).map_err(Into::into)
+    });
+    program.tasks.support("reviews", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => return Ok(()),
+            () = fit.found() => {}
+        }
+        for &review in Review::ALL {
+            warn_if_closed(&client, review).await;
+        }
+        shutdown.started().await;
+        Ok(())
+    });
+}
+
+/// The API stays closed without the reviews; every request says so, and the log does once.
+async fn warn_if_closed(client: &Client, review: Review) {
+    let (resource, group) = match review.resource().split_once('.') {
+        Some(parts) => parts,
+        None => return,
+    };
+    if let Ok(false) = may(client, group, resource, "create", &Scope::Cluster).await {
+        tracing::warn!(
+            right = format!("create {}", review.resource()),
+            "Nobody can be let in; bind the ClusterRole system:auth-delegator to the service account of this program"
+        );
+    }
+}
+
+fn first(namespaces: &Namespaces) -> String {
+    let first = match namespaces {
+        Namespaces::All => None,
+        Namespaces::Some(names) => names.first().cloned(),
+    };
+    first.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())
+}
+
+fn serve(
+    program: &mut Program,
+    listener: TcpListener,
+    connections: usize,
+    state: impl FnOnce(Shutdown) -> State + Send + 'static,
+) {
+    let server = Server {
+        listener,
+        transport: Transport::Plain,
+        limits: Limits {
+            connections,
+            idle: IDLE,
+            request: REQUEST,
+            ..Limits::default()
+        },
+        metrics: program.http.of("api"),
+    };
+    let requests = program.telemetry().requests();
+    program.tasks.work("api", |shutdown| async move {
+        let service = ServiceBuilder::new()
+            .layer(traced(requests))
+            .service(Api::new(Arc::new(state(shutdown.clone()))));
+        server.serve(service, shutdown).await;
+        Ok(())
+    });
+}
+
+/// Carries out what was let in.
+async fn carry_out(state: &Arc<State>, call: Call) -> Result<Answer, Fault> {
+    match call.route.operation.id {
+        Id::Livez => Ok(health::live()),
+        Id::Readyz => Ok(health::ready(&state.readiness)),
+        Id::OpenApi => {
+            let document = state.document.clone();
+            Ok(answer::whole(StatusCode::OK, "application/json", document))
+        }
+        Id::WhoAmI => {
+            let (default, served) = (&state.default_namespace, &state.namespaces);
+            Ok(health::who_am_i(&call.caller, default, served))
+        }
+        Id::SubmitRun => runs::submit(state, &call).await,
+        Id::ListRuns => runs::list(state, &call).await,
+        Id::GetRun => runs::get(state, &call).await,
+        Id::CancelRun => runs::cancel(state, &call).await,
+        Id::WaitForRun => runs::wait(state, &call).await,
+        Id::RunEvents => events::of_run(state, &call).await,
+        Id::RunLogs => runs::logs(state, &call).await,
+        Id::ListEvents => events::of_any(state, &call).await,
+        Id::ListApprovals => approvals::list(state, &call).await,
+        Id::Decide => approvals::decide(state, &call).await,
+        Id::CreateSignal => signals::create(state, &call).await,
+        Id::DeliverSignal => signals::deliver(state, &call).await,
+        Id::ControlPlaneStream => stream::control_plane(state, &call).await,
+        Id::Queue => queue::snapshot(state),
+        Id::QueueStream => queue::stream(state, &call),
+        Id::None => Err(Fault::bad_request("there is no such operation")),
+    }
+}

@@ -1,0 +1,203 @@
+//! What operators can set.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::api::contract::{env, port};
+use crate::api::names::Form;
+use crate::cluster::Namespaces;
+use crate::controller::Keep;
+use crate::kit::args::{Common, Defaults, any_address};
+use crate::kit::config::{Flags, Invalid, Reader, Setting, Settings};
+
+/// The variables that only this program reads.
+pub mod variable {
+    /// Where the API answers.
+    pub const LISTEN: &str = "AGENTS_SERVE_LISTEN";
+    /// Where who names no namespace is.
+    pub const NAMESPACE: &str = "AGENTS_SERVE_NAMESPACE";
+    /// Connections that may be open.
+    pub const CONNECTIONS: &str = "AGENTS_SERVE_CONNECTIONS";
+    /// Requests that may be in flight.
+    pub const REQUESTS: &str = "AGENTS_SERVE_REQUESTS";
+    /// Readers of a stream.
+    pub const READERS: &str = "AGENTS_SERVE_READERS";
+    /// Port of the queue of the controllers.
+    pub const QUEUE_TARGET: &str = "AGENTS_SERVE_QUEUE_TARGET";
+    /// For whom tokens must be made.
+    pub const AUDIENCES: &str = "AGENTS_SERVE_TOKEN_AUDIENCES";
+    /// How long answers about who may do what are kept.
+    pub const REVIEWS_KEPT: &str = "AGENTS_SERVE_REVIEWS_KEPT";
+}
+
+/// Flags of `agents serve`.
+pub type Args = Flags<Config>;
+
+/// Settings of the control plane.
+#[derive(Debug)]
+pub struct Config {
+    pub(super) common: Common,
+    pub(super) listen: SocketAddr,
+    pub(super) connections: usize,
+    pub(super) requests: usize,
+    pub(super) namespaces: Namespaces,
+    pub(super) default_namespace: Option<String>,
+    pub(super) audiences: Vec<String>,
+    pub(super) reviews_kept: Duration,
+    pub(super) keep: Keep,
+    pub(super) readers: usize,
+    pub(super) controllers: Controllers,
+}
+
+/// Where the controllers are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Controllers {
+    /// Name of their lease.
+    pub(super) lease: String,
+    /// Its namespace, if it is not that of the pod.
+    pub(super) namespace: Option<String>,
+    /// Port at which they tell how their queue stands.
+    pub(super) port: u16,
+}
+
+impl Settings for Config {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("API");
+        let listen = reader.value(
+            Setting::new(variable::LISTEN, "Where the API answers").or(any_address(port::SERVE)),
+        );
+        let connections = reader.value(
+            Setting::new(
+                variable::CONNECTIONS,
+                "Connections that may be open at once",
+            )
+            .or("4096")
+            .within("1", "100000"),
+        );
+        let requests = reader.value(
+            Setting::new(
+                variable::REQUESTS,
+                "Requests that may be in flight at once; more are turned away at once",
+            )
+            .or("256")
+            .within("1", "100000"),
+        );
+        let readers = reader.value(
+            Setting::new(
+                variable::READERS,
+                "Readers that a stream of events may have at once",
+            )
+            .or("2048")
+            .within("1", "100000"),
+        );
+        let namespaces = read_namespaces(reader);
+        let default_namespace = read_default(reader);
+        let audiences = reader.value(
+            Setting::<Vec<String>>::new(
+                variable::AUDIENCES,
+                "Audiences of which a token must have one; those of the API server if empty",
+            )
+            .or("[]"),
+        );
+        let reviews_kept = reader.value(
+            Setting::<Duration>::new(
+                variable::REVIEWS_KEPT,
+                "How long is known who someone is and what they may do; a refusal is known for 2s at most",
+            )
+            .or("10s")
+            .within("0s", "5m"),
+        );
+        reader.heading("Logs of runs");
+        let keep = Keep::read(reader);
+        let controllers = Controllers::read(reader);
+        let defaults = Defaults {
+            admin_port: port::AGENTS_ADMIN,
+            linger: "5s",
+        };
+        let common = Common::read(reader, defaults);
+        Ok(Self {
+            common: common?,
+            listen: listen?,
+            connections: connections?,
+            requests: requests?,
+            namespaces: namespaces?,
+            default_namespace: default_namespace?,
+            audiences: audiences?,
+            reviews_kept: reviews_kept?,
+            keep: keep?,
+            readers: readers?,
+            controllers: controllers?,
+        })
+    }
+}
+
+fn read_namespaces(reader: &mut Reader<'_>) -> Result<Namespaces, Invalid> {
+    let namespaces = reader.value(
+        Setting::<Namespaces>::new(
+            env::NAMESPACES,
+            "Namespaces whose objects are served; * for all needs JANGAR_RBAC_CLUSTER_SCOPED and a ClusterRole",
+        )
+        .or("agents"),
+    );
+    let cluster_scoped = reader.value(
+        Setting::<bool>::new(
+            env::CLUSTER_SCOPED,
+            "Whether the program has rights in the whole cluster, so that * can be used for namespaces",
+        )
+        .or("false"),
+    );
+    let (namespaces, cluster_scoped) = (namespaces?, cluster_scoped?);
+    if namespaces == Namespaces::All && !cluster_scoped {
+        let complaint =
+            "`*` needs JANGAR_RBAC_CLUSTER_SCOPED=true and a ClusterRole; else name the namespaces";
+        return Err(reader.contradiction(env::NAMESPACES, complaint));
+    }
+    Ok(namespaces)
+}
+
+fn read_default(reader: &mut Reader<'_>) -> Result<Option<String>, Invalid> {
+    let given = reader.optional(Setting::<String>::new(
+        variable::NAMESPACE,
+        "Namespace of requests that name none; the first of those that are served if not set, `agents` if all are",
+    ))?;
+    match given {
+        Some(name) if !Form::DnsLabel.fits(&name) => {
+            Err(reader.contradiction(variable::NAMESPACE, Form::DnsLabel.rule()))
+        }
+        given => Ok(given),
+    }
+}
+
+impl Settings for Controllers {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+        reader.heading("Controllers");
+        let lease = reader.value(
+            Setting::<String>::new(
+                env::LEADER_ELECTION_LEASE_NAME,
+                "Name of the lease of the controllers",
+            )
+            .or("jangar-controller-leader"),
+        );
+        let own = reader.optional(Setting::<String>::new(
+            env::POD_NAMESPACE,
+            "Namespace of the program's own pod; the lease is sought there unless set otherwise",
+        ));
+        let namespace = reader.optional(Setting::<String>::new(
+            env::LEADER_ELECTION_LEASE_NAMESPACE,
+            "Namespace of the lease and of the pods of the controllers",
+        ));
+        let port = reader.value(
+            Setting::<usize>::new(
+                variable::QUEUE_TARGET,
+                "Port at which the controllers tell how their queue stands; the API server must reach it, so their AGENTS_QUEUE_LISTEN must not be on loopback",
+            )
+            .or(port::QUEUE.to_string())
+            .within("1", "65535"),
+        );
+        Ok(Self {
+            lease: lease?,
+            namespace: namespace?.or(own?),
+            port: u16::try_from(port?).unwrap_or(port::QUEUE),
+        })
+    }
+}

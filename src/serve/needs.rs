@@ -1,0 +1,39 @@
+//! What the control plane must be able to do in the cluster. The chart grants the same.
+//!
+//! The two reviews are not here: without them the program answers, and says why nobody gets in.
+
+use crate::api::kind::Kind;
+use crate::cluster::{Namespaces, Need, Scope};
+
+const READ: &[&str] = &["get", "list", "watch"];
+
+/// Everything that is needed, for all scopes.
+pub(super) fn all(namespaces: &Namespaces, lease: &str) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for scope in namespaces.scopes() {
+        for kind in Kind::ALL {
+            needs.push(Need::of(kind, "", READ, scope.clone()));
+        }
+        let of = |kind, part, verbs| Need::of(kind, part, verbs, scope.clone());
+        needs.extend([
+            of(Kind::AgentRun, "", &["create", "patch"]),
+            of(Kind::ApprovalPolicy, "/status", &["patch"]),
+            of(Kind::Signal, "", &["create"]),
+            of(Kind::SignalDelivery, "", &["create"]),
+        ]);
+        needs.extend(others(&scope));
+    }
+    // Who leads the controllers, and how their queue stands.
+    let scope = Scope::Namespace(lease.to_owned());
+    let leases = Need::other("coordination.k8s.io", "leases", READ, &scope);
+    needs.extend([leases, Need::other("", "pods/proxy", &["get"], &scope)]);
+    needs
+}
+
+fn others(scope: &Scope) -> [Need; 3] {
+    [
+        Need::other("", "events", &["list"], scope),
+        Need::other("", "pods", &["list"], scope),
+        Need::other("", "pods/log", &["get"], scope),
+    ]
+}

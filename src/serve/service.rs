@@ -1,0 +1,256 @@
+//! The way of one request: which operation, who asks, may they, carry it out, tell it on. Knows no operation itself.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt};
+use http::{HeaderMap, Request, StatusCode, Version, header, request::Parts};
+use hyper::body::Incoming;
+use tokio::time::{Instant, timeout};
+use tower::Service;
+
+use super::answer::Answer;
+use super::auth::{Ask, Caller};
+use super::carry_out;
+use super::fault::{Fault, Reason};
+use super::health;
+use super::operation::{Access, Id, Operation};
+use super::route::{Route, route};
+use super::state::State;
+use crate::kit::http::{BodyError, read_body};
+
+/// Largest body of a request, in bytes: what the API server takes of one object.
+const BODY: usize = 1024 * 1024;
+
+/// Time for an operation, unless it waits for something on purpose.
+const DEADLINE: Duration = Duration::from_secs(25);
+
+/// The API as a service.
+#[derive(Clone)]
+pub(super) struct Api {
+    state: Arc<State>,
+}
+
+/// A request that was let in.
+pub(super) struct Call {
+    pub(super) route: Route,
+    /// The namespace that is asked about; none for all.
+    pub(super) namespace: Option<String>,
+    pub(super) caller: Arc<Caller>,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    pub(super) version: Version,
+}
+
+impl Call {
+    /// The namespace of an operation that is about one.
+    pub(super) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// The name in the path of an operation that has one there.
+    pub(super) fn name(&self) -> &str {
+        self.route.name.as_deref().unwrap_or_default()
+    }
+}
+
+/// What the line in the log says about a request.
+#[derive(Default)]
+struct Record {
+    operation: Option<&'static Operation>,
+    caller: Option<Arc<Caller>>,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl Api {
+    pub(super) fn new(state: Arc<State>) -> Self {
+        Self { state }
+    }
+
+    async fn handle(self, request: Request<Incoming>) -> Answer {
+        let begun = Instant::now();
+        let (head, body) = request.into_parts();
+        let mut record = Record::default();
+        let given = self.answer(head, body, &mut record).await;
+        let reason = given.as_ref().err().map(Fault::reason);
+        let answer = given.unwrap_or_else(Fault::answer);
+        let id = record.operation.map_or(Id::None, |known| known.id);
+        let status = answer.status();
+        self.state.metrics.answered(id, status, begun.elapsed());
+        record.tell(status, reason);
+        answer
+    }
+
+    async fn answer(
+        &self,
+        head: Parts,
+        body: Incoming,
+        record: &mut Record,
+    ) -> Result<Answer, Fault> {
+        let state = &self.state;
+        let query = head.uri.query().unwrap_or_default();
+        let found = route(&head.method, head.uri.path(), query);
+        if let Ok(found) = &found {
+            record.operation = Some(found.operation);
+            if found.operation.id == Id::Livez {
+                return Ok(health::live());
+            }
+            if found.operation.id == Id::Readyz {
+                return Ok(health::ready(&state.readiness));
+            }
+        }
+        let waits = found
+            .as_ref()
+            .is_ok_and(|found| found.operation.id == Id::WaitForRun);
+        let room = if waits { &state.waiting } else { &state.room };
+        let Ok(_room) = room.try_acquire() else {
+            return Err(too_many());
+        };
+        // Also who asks for what there is not must be known first.
+        let caller = state.gatekeeper.who(&head.headers).await?;
+        record.caller = Some(Arc::clone(&caller));
+        let route = found?;
+        let namespace = namespace(&route, &state.default_namespace);
+        record.namespace.clone_from(&namespace);
+        record.name.clone_from(&route.name);
+        self.let_in(&caller, &route, namespace.as_deref()).await?;
+        let body = match route.operation.takes {
+            Some(_) => read(&head.headers, body).await?,
+            None => Bytes::new(),
+        };
+        let patience = DEADLINE + route.time("timeout").unwrap_or_default();
+        let call = Call {
+            route,
+            namespace,
+            caller,
+            headers: head.headers,
+            body,
+            version: head.version,
+        };
+        match timeout(patience, carry_out(state, call)).await {
+            Ok(given) => given,
+            Err(_) => Err(overdue()),
+        }
+    }
+
+    /// Refuses who may not do it, and what is not done here.
+    async fn let_in(
+        &self,
+        caller: &Caller,
+        route: &Route,
+        namespace: Option<&str>,
+    ) -> Result<(), Fault> {
+        match route.operation.access {
+            Access::Open | Access::Known => return Ok(()),
+            Access::There(right) => {
+                let ask = Ask {
+                    right,
+                    namespace: namespace.map(str::to_owned),
+                    name: route.name.clone(),
+                };
+                self.state.gatekeeper.demand(caller, &ask).await?;
+            }
+            Access::Everywhere(right) => {
+                return self.state.demand_everywhere(caller, right).await;
+            }
+            // Kind by kind, by the operation itself.
+            Access::AnyKind => {}
+        }
+        self.state.serves(namespace)
+    }
+}
+
+impl Service<Request<Incoming>> for Api {
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Answer, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        self.clone().handle(request).map(Ok).boxed()
+    }
+}
+
+impl Record {
+    /// One line for everything that changes something, whether it was done or not.
+    fn tell(&self, status: StatusCode, reason: Option<Reason>) {
+        let Some(operation) = self.operation.filter(|known| known.writes()) else {
+            return;
+        };
+        tracing::info!(
+            operation = operation.id.as_str(),
+            user = self
+                .caller
+                .as_ref()
+                .map_or("", |caller| caller.name.as_str()),
+            namespace = self.namespace.as_deref().unwrap_or_default(),
+            name = self.name.as_deref().unwrap_or_default(),
+            status = status.as_u16(),
+            reason = reason.map_or("", Reason::as_str),
+            "Audit"
+        );
+    }
+}
+
+/// The namespace that is asked about; none for all, or where the operation has none.
+fn namespace(route: &Route, default: &str) -> Option<String> {
+    if !route.operation.is_namespaced() {
+        return None;
+    }
+    let given = route.namespace.as_deref().or(route.text("namespace"));
+    match given {
+        Some("*") => None,
+        given => Some(given.unwrap_or(default).to_owned()),
+    }
+}
+
+/// The body of a request. That it must be said to be JSON also keeps out forms of foreign pages.
+async fn read(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Fault> {
+    let content = headers.get(header::CONTENT_TYPE);
+    let content = content.and_then(|content| content.to_str().ok());
+    let kind = content.unwrap_or_default().split(';').next();
+    let kind = kind.unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        let message = "the body must be JSON and be said to be";
+        return Err(Fault::new(status, Reason::BadRequest, message)
+            .next("send the header Content-Type: application/json"));
+    }
+    match timeout(DEADLINE, read_body(body, BODY)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(error @ BodyError::TooLarge { .. })) => {
+            let status = StatusCode::PAYLOAD_TOO_LARGE;
+            Err(Fault::new(status, Reason::TooLarge, error.to_string()))
+        }
+        Ok(Err(error @ BodyError::Broken(_))) => Err(Fault::bad_request(error.to_string())),
+        Err(_) => Err(overdue()),
+    }
+}
+
+fn too_many() -> Fault {
+    let message = "too many requests are in flight";
+    Fault::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        Reason::TooManyRequests,
+        message,
+    )
+    .next("try again in a moment")
+    .again_after(1)
+}
+
+fn overdue() -> Fault {
+    let message = "it took too long";
+    Fault::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        Reason::DeadlineExceeded,
+        message,
+    )
+    .next("try again; a write may have been done all the same")
+}

@@ -1,0 +1,188 @@
+//! Streams of server-sent events: what happens to all objects, and how the queue changes.
+//!
+//! [`follow`] watches the objects and [`shelf`] keeps them as they were last told; [`hub`] keeps the last events and knows
+//! the readers, [`reader`] is one of them, [`status`] says how the control plane stands.
+
+mod follow;
+mod hub;
+mod reader;
+mod shelf;
+mod status;
+
+use std::sync::Arc;
+
+use futures::future::FutureExt;
+use futures::stream::{self, BoxStream, StreamExt};
+use http::{HeaderMap, StatusCode, Version};
+use serde_json::json;
+
+pub(super) use follow::Board;
+pub(super) use hub::{About, Event, Filter, Hub, lines};
+
+use super::answer::{self, Answer};
+use super::auth::{Ask, Caller, Right};
+use super::fault::{Fault, Reason};
+use super::operation::Access;
+use super::service::Call;
+use super::state::State;
+use crate::api::contract::control_plane_event;
+use crate::api::kind::Kind;
+use reader::{Reader, StillAllowed, said};
+
+/// Where a reader says which event it had last.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// What happens to all objects that the caller may follow.
+pub(super) async fn control_plane(state: &Arc<State>, call: &Call) -> Result<Answer, Fault> {
+    let kinds = followed(state, &call.caller, call.namespace.as_deref()).await?;
+    let filter = Filter {
+        namespace: call.namespace.clone(),
+        kinds,
+    };
+    let board = &state.board;
+    let named = call.route.switch("named").unwrap_or(true);
+    let first = |asked: bool| first(board, filter.clone(), asked, &state.default_namespace);
+    let wish = Wish {
+        filter: filter.clone(),
+        named,
+    };
+    open(state, call, &board.hub, wish, first)
+}
+
+/// How a reader wants to be told.
+pub(super) struct Wish {
+    pub(super) filter: Filter,
+    /// Whether events have names.
+    pub(super) named: bool,
+}
+
+/// Opens a stream for a reader; `first` is what it is told if it does not go on where it was.
+pub(super) fn open(
+    state: &Arc<State>,
+    call: &Call,
+    hub: &Arc<Hub>,
+    wish: Wish,
+    first: impl FnOnce(bool) -> BoxStream<'static, Event>,
+) -> Result<Answer, Fault> {
+    let Wish { filter, named } = wish;
+    if call.version == Version::HTTP_2 {
+        // A reader who stalls could hide behind other requests on the same connection.
+        let status = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
+        let message = "streams are for HTTP/1.1";
+        return Err(Fault::new(status, Reason::HttpVersion, message)
+            .next("open the stream on a connection of its own, over HTTP/1.1"));
+    }
+    let asked = last_event(&call.headers);
+    let Some((place, resumed)) = hub.enter(asked, filter) else {
+        let message = "there are too many readers";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        return Err(Fault::new(status, Reason::TooManyRequests, message)
+            .next("come back later")
+            .again_after(5));
+    };
+    let first = match resumed {
+        true => stream::empty().boxed(),
+        false => first(asked.is_some()),
+    };
+    let reader = Reader {
+        place,
+        news: hub.news(),
+        shutdown: state.shutdown.clone(),
+        still_allowed: still_allowed(state, call),
+        named,
+    };
+    Ok(answer::pieces("text/event-stream", reader.pieces(first)))
+}
+
+fn last_event(headers: &HeaderMap) -> Option<&str> {
+    let asked = headers.get(LAST_EVENT_ID)?.to_str().ok()?;
+    Some(asked).filter(|id| !id.is_empty())
+}
+
+/// The kinds that the caller may follow; refused if there is none.
+async fn followed(
+    state: &State,
+    caller: &Caller,
+    namespace: Option<&str>,
+) -> Result<Vec<Kind>, Fault> {
+    let mut kinds = Vec::new();
+    let ask = |kind| Ask {
+        right: Right::of("watch", kind),
+        namespace: namespace.map(str::to_owned),
+        name: None,
+    };
+    for kind in Kind::ALL {
+        if state.gatekeeper.may(caller, &ask(kind)).await? {
+            kinds.push(kind);
+        }
+    }
+    if kinds.is_empty() {
+        // Says what would be the least.
+        state
+            .gatekeeper
+            .demand(caller, &ask(Kind::AgentRun))
+            .await?;
+    }
+    Ok(kinds)
+}
+
+/// What there is: how the control plane stands, and every object. Read one by one, as the reader takes them.
+fn first(
+    board: &Arc<Board>,
+    filter: Filter,
+    asked: bool,
+    default: &str,
+) -> BoxStream<'static, Event> {
+    let namespace = filter.namespace.as_deref().unwrap_or(default);
+    let status = said(control_plane_event::STATUS, &board.status(namespace));
+    // Under the name of the last event before, so that who goes on from here misses nothing.
+    let id = board.hub.last_id();
+    let ready = json!({"type": "ready", "namespace": filter.namespace, "gap": asked});
+    let ready = Event {
+        name: control_plane_event::READY,
+        lines: lines(Some(&id), ready.to_string().as_bytes()),
+    };
+    let board = Arc::clone(board);
+    let objects = stream::unfold((board, filter, None), |(board, filter, last)| async move {
+        let (key, data) = board.shelf.after(last.as_ref(), &filter)?;
+        let event = Event {
+            name: control_plane_event::RESOURCE,
+            lines: lines(None, &data),
+        };
+        Some((event, (board, filter, Some(key))))
+    });
+    stream::iter([status])
+        .chain(objects)
+        .chain(stream::iter([ready]))
+        .boxed()
+}
+
+/// Asks the cluster again, with the same token, for what the stream was opened for.
+fn still_allowed(state: &Arc<State>, call: &Call) -> StillAllowed {
+    let (state, headers) = (Arc::clone(state), call.headers.clone());
+    let (access, namespace) = (call.route.operation.access, call.namespace.clone());
+    Box::new(move || {
+        let (state, headers, namespace) = (Arc::clone(&state), headers.clone(), namespace.clone());
+        async move {
+            let caller = match state.gatekeeper.who(&headers).await {
+                Ok(caller) => caller,
+                Err(fault) => return lasting(&fault),
+            };
+            let asked = match access {
+                Access::AnyKind => followed(&state, &caller, namespace.as_deref())
+                    .await
+                    .map(drop),
+                Access::Everywhere(right) => state.demand_everywhere(&caller, right).await,
+                Access::Open | Access::Known | Access::There(_) => Ok(()),
+            };
+            asked.err().as_ref().and_then(lasting)
+        }
+        .boxed()
+    })
+}
+
+/// Why a stream ends, if the cluster says so; one that does not answer says nothing.
+fn lasting(fault: &Fault) -> Option<&'static str> {
+    let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&fault.status);
+    refused.then(|| fault.reason().as_str())
+}

@@ -1,0 +1,115 @@
+//! One reader: what it is sent, one piece after the other. It is asked for the next piece only when it has taken the last,
+//! so nothing is kept for it but its place.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream, Stream, StreamExt};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::hub::{Event, Next, Place, lines};
+use crate::api::contract::queue_event;
+use crate::kit::http::BoxError;
+use crate::kit::shutdown::Shutdown;
+
+/// Time between two signs of life, and between two looks at whether the reader may still read.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What is sent to a reader before anything else, and where it should come back after a break.
+const GREETING: &[u8] = b"retry: 1000\n: connected\n\n";
+
+/// Asks whether the reader may still read; a word if not.
+pub(super) type StillAllowed =
+    Box<dyn Fn() -> BoxFuture<'static, Option<&'static str>> + Send + Sync>;
+
+/// A reader that is being told.
+pub(super) struct Reader {
+    pub(super) place: Place,
+    pub(super) news: watch::Receiver<u64>,
+    pub(super) shutdown: Shutdown,
+    pub(super) still_allowed: StillAllowed,
+    /// Whether events have names.
+    pub(super) named: bool,
+}
+
+/// One thing to send.
+enum Piece {
+    Event(Event),
+    Comment,
+    /// The last event of the stream.
+    Last(Event),
+}
+
+impl Reader {
+    /// All that is sent: a greeting, what there is, and what happens then.
+    pub(super) fn pieces(
+        self,
+        first: BoxStream<'static, Event>,
+    ) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+        let named = self.named;
+        let greeting = stream::iter([Bytes::from_static(GREETING)]);
+        let first = first.flat_map(move |event| stream::iter(written(event, named)));
+        let rest = stream::unfold(Some(self), |reader| async move {
+            let mut reader = reader?;
+            match reader.next().await {
+                Piece::Event(event) => Some((written(event, reader.named), Some(reader))),
+                Piece::Comment => {
+                    let alive = Bytes::from_static(b": still here\n\n");
+                    Some((vec![alive], Some(reader)))
+                }
+                Piece::Last(event) => Some((written(event, true), None)),
+            }
+        });
+        let rest = rest.flat_map(stream::iter);
+        greeting.chain(first).chain(rest).map(Ok)
+    }
+
+    async fn next(&mut self) -> Piece {
+        loop {
+            // What comes after this look wakes the wait below.
+            self.news.mark_unchanged();
+            match self.place.next() {
+                Next::Event(event) => return Piece::Event(event),
+                Next::Missed(missed) => {
+                    let data = json!({"type": "dropped", "reason": "slow", "missed": missed});
+                    return Piece::Last(said(queue_event::DROPPED, &data));
+                }
+                Next::Nothing => {}
+            }
+            tokio::select! {
+                _ = self.shutdown.started() => return end("shutdown"),
+                Ok(()) = self.news.changed() => {}
+                () = sleep(HEARTBEAT) => {
+                    return match (self.still_allowed)().await {
+                        None => Piece::Comment,
+                        Some(why) => end(why),
+                    };
+                }
+            }
+        }
+    }
+}
+
+fn end(why: &str) -> Piece {
+    Piece::Last(said(
+        queue_event::END,
+        &json!({"type": "end", "reason": why}),
+    ))
+}
+
+/// An event without an id: who comes back after it goes on where it was before.
+pub(super) fn said(name: &'static str, data: &serde_json::Value) -> Event {
+    Event {
+        name,
+        lines: lines(None, data.to_string().as_bytes()),
+    }
+}
+
+/// An event in pieces that others share.
+fn written(event: Event, named: bool) -> Vec<Bytes> {
+    let name = named.then(|| Bytes::from(format!("event: {}\n", event.name)));
+    name.into_iter().chain([event.lines]).collect()
+}

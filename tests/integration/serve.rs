@@ -1,0 +1,9 @@
+//! `agents serve` as a process, against the real API server.
+
+mod access;
+mod alone;
+mod approvals;
+mod document;
+mod runs;
+pub(crate) mod scene;
+mod streams;

@@ -1,0 +1,107 @@
+//! Many readers at once; needs the machine for itself.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use futures::future::{join_all, try_join_all};
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+use support::metrics::Page;
+use support::sse::Reader;
+use support::wait;
+
+use agents::api::contract::{api_path, control_plane_event};
+use agents::api::kinds::Agent;
+
+use super::scene::{ALL, DEADLINE, Plane};
+
+const READERS: usize = 1000;
+const STALLED: usize = 100;
+/// More than are kept for who is slow.
+const CHANGES: usize = 1500;
+
+/// KiB that a process holds.
+fn memory(id: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = line.context("a line about memory")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
+
+#[tokio::test]
+async fn a_thousand_readers_get_everything_in_order_and_who_stalls_is_let_go() -> Result<()> {
+    support::kinds!();
+    let mut plane = Plane::start(&[]).await?;
+    let admin = plane.process.address("admin").await.to_string();
+    let token = plane.person("boss", ALL).await?;
+    let path = format!(
+        "{}?namespace={}",
+        api_path::CONTROL_PLANE_STREAM,
+        plane.namespace()
+    );
+    let mut readers = Vec::new();
+    // Some at a time: only so many requests may be in flight.
+    while readers.len() < READERS - STALLED {
+        let open = (0..100).map(|_| Reader::open_as(plane.address, &path, None, &token));
+        readers.extend(try_join_all(open).await?);
+    }
+    let ready = readers
+        .iter_mut()
+        .map(|reader| reader.until(|event| event.name == control_plane_event::READY));
+    try_join_all(ready).await?;
+    let stalled = (0..STALLED).map(|_| Reader::open_narrow_as(plane.address, &path, &token));
+    let stalled = try_join_all(stalled).await?;
+    let before = memory(plane.process.id())?;
+    let agents = plane.scene.here.api::<Agent>();
+    let filling = "x".repeat(4096);
+    let change = async {
+        for number in 0..CHANGES {
+            let patch = json!({"metadata": {"annotations": {"number": number.to_string(), "filling": filling}}});
+            agents
+                .patch("coder", &PatchParams::default(), &Patch::Merge(patch))
+                .await?;
+        }
+        anyhow::Ok(())
+    };
+    let read = join_all(readers.iter_mut().map(|reader| async move {
+        let mut last = None;
+        while last != Some(CHANGES - 1) {
+            let event = reader.next().await?.context("an event")?;
+            let value: Value = serde_json::from_str(&event.data)?;
+            let number = &value["resource"]["metadata"]["annotations"]["number"];
+            let Some(number) = number.as_str().and_then(|text| text.parse::<usize>().ok()) else {
+                continue;
+            };
+            let expected = last.map_or(0, |last| last + 1);
+            anyhow::ensure!(number == expected, "{number} instead of {expected}");
+            last = Some(number);
+        }
+        Ok(())
+    }));
+    let (changed, read) = tokio::join!(change, read);
+    changed?;
+    read.into_iter().collect::<Result<Vec<()>>>()?;
+    let after = memory(plane.process.id())?;
+    assert!(
+        after < before + 128 * 1024,
+        "{before} KiB before, {after} KiB after"
+    );
+    eprintln!(
+        "memory: {before} KiB before, {after} KiB after {CHANGES} changes to {READERS} readers"
+    );
+    drop(stalled);
+    drop(readers);
+    wait::retry("all gone", DEADLINE, || async {
+        let page = Page::scrape(&admin).await?;
+        let of = |name: &str| {
+            let labels = [("stream", "control-plane")];
+            page.value(&format!("agents_serve_stream_{name}"), &labels)
+                .unwrap_or(-1.0)
+        };
+        let counts = ["readers", "opened_total", "closed_total", "dropped_total"].map(of);
+        let all = READERS as f64;
+        anyhow::ensure!(counts == [0.0, all, all, STALLED as f64], "{counts:?}");
+        Ok(())
+    })
+    .await
+}
