@@ -145,9 +145,13 @@ impl Gatekeeper {
             Err(_) => Verdict::Failed,
         };
         self.metrics.reviewed(review, verdict);
-        said.map_err(|error| match error {
-            kube::Error::Api(status) if status.code == 403 => not_permitted(review),
-            error => Fault::from(error),
+        said.map_err(|error| {
+            let forbidden = matches!(&error, kube::Error::Api(status) if status.code == 403);
+            if forbidden {
+                not_permitted(review)
+            } else {
+                error.into()
+            }
         })
     }
 }

@@ -191,8 +191,8 @@ mod tests {
     use super::*;
 
     fn at(method: &str, path: &str, query: &str) -> Result<Route, (u16, Reason)> {
-        route(&method.parse().unwrap(), path, query)
-            .map_err(|fault| (fault.status.as_u16(), fault.reason()))
+        let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
+        route(&method, path, query).map_err(|fault| (fault.status.as_u16(), fault.reason()))
     }
 
     #[test]

@@ -117,10 +117,8 @@ fn not_started(seen: &Summary) -> Fault {
 
 /// Why the log of a pod cannot be read. Before its container has begun, the API server calls the request bad.
 fn unreadable(error: kube::Error, seen: &Summary) -> Fault {
-    match error {
-        kube::Error::Api(status) if status.code == 400 => not_started(seen),
-        error => error.into(),
-    }
+    let bad = matches!(&error, kube::Error::Api(status) if status.code == 400);
+    if bad { not_started(seen) } else { error.into() }
 }
 
 #[cfg(test)]

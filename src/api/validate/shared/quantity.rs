@@ -46,7 +46,7 @@ impl FromStr for Quantity {
         let amount = digits.checked_mul(multiplier).ok_or(QuantityError)?;
         // Wide numbers are divided slowly, and most quantities need not be.
         let nano = match u32::try_from(parts) {
-            Ok(parts) if NANO % parts == 0 => amount.checked_mul((NANO / parts).into()),
+            Ok(parts) if NANO.is_multiple_of(parts) => amount.checked_mul((NANO / parts).into()),
             _ => amount
                 .checked_mul(NANO.into())
                 .and_then(|amount| amount.checked_div(parts)),
