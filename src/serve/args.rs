@@ -60,36 +60,32 @@ pub(super) struct Controllers {
     pub(super) port: u16,
 }
 
+/// How many there may be at once of what takes room.
+fn amount(name: &'static str, about: &'static str, or: &'static str) -> Setting<usize> {
+    Setting::new(name, about).or(or).within("1", "100000")
+}
+
 impl Settings for Config {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         reader.heading("API");
         let listen = reader.value(
             Setting::new(variable::LISTEN, "Where the API answers").or(any_address(port::SERVE)),
         );
-        let connections = reader.value(
-            Setting::new(
-                variable::CONNECTIONS,
-                "Connections that may be open at once",
-            )
-            .or("4096")
-            .within("1", "100000"),
-        );
-        let requests = reader.value(
-            Setting::new(
-                variable::REQUESTS,
-                "Requests that may be in flight at once; more are turned away at once",
-            )
-            .or("256")
-            .within("1", "100000"),
-        );
-        let readers = reader.value(
-            Setting::new(
-                variable::READERS,
-                "Readers that a stream of events may have at once",
-            )
-            .or("2048")
-            .within("1", "100000"),
-        );
+        let connections = reader.value(amount(
+            variable::CONNECTIONS,
+            "Connections that may be open at once",
+            "4096",
+        ));
+        let requests = reader.value(amount(
+            variable::REQUESTS,
+            "Requests that may be in flight at once; more are turned away at once",
+            "256",
+        ));
+        let readers = reader.value(amount(
+            variable::READERS,
+            "Readers that a stream of events may have at once",
+            "2048",
+        ));
         let namespaces = read_namespaces(reader);
         let default_namespace = read_default(reader);
         let audiences = reader.value(
