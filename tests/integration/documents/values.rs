@@ -84,13 +84,12 @@ fn allowed(schema: &Value) -> String {
     if let Some(values) = schema["enum"].as_array() {
         return values.iter().map(code).collect::<Vec<_>>().join(", ");
     }
-    let names = match &schema["type"] {
-        Value::Array(types) => types
-            .iter()
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join(" or "),
-        other => other.as_str().unwrap_or("anything").to_owned(),
+    let names = match schema["type"].as_array() {
+        Some(types) => {
+            let types = types.iter().filter_map(Value::as_str);
+            types.collect::<Vec<_>>().join(" or ")
+        }
+        None => schema["type"].as_str().unwrap_or("anything").to_owned(),
     };
     match (schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
         (Some(low), Some(high)) => format!("{names}, {low} to {high}"),
