@@ -7,8 +7,8 @@ mod errors;
 mod install;
 mod matrix;
 mod optional;
-mod registration;
 mod rights;
+mod rungs;
 mod upstream;
 mod variables;
 
