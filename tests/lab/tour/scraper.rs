@@ -8,7 +8,7 @@ use support::{
 };
 
 /// What people may ask it first: how often each kind was looked at, and how that went.
-pub(super) const QUERY: &str = "sum by (kind, result) (agents_reconciles_total)";
+pub(super) const QUERY: &str = "sum by (kind, result) (agents_reconciles_total) > 0";
 
 /// The Prometheus, and what it answered to [`QUERY`], a line per row.
 pub(super) struct Scraper {
