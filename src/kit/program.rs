@@ -265,14 +265,7 @@ pub async fn listen_on(server: &'static str, address: SocketAddr) -> Result<TcpL
         }
         bound => bound,
     };
-    let listener = bound.map_err(|source| Error::Listen {
-        server,
-        address,
-        source,
-    })?;
-    let address = listener.local_addr().unwrap_or(address);
-    tracing::info!(server, %address, "Listening");
-    Ok(listener)
+    listening(server, address, bound)
 }
 
 /// The port, open, for readers of whom some take nothing: the system keeps so many bytes for each and no more.
@@ -297,6 +290,15 @@ pub fn listen_narrow(
         }
         bound => bound,
     };
+    listening(server, address, bound)
+}
+
+/// Tells that a port is open, or why it is not.
+fn listening(
+    server: &'static str,
+    address: SocketAddr,
+    bound: io::Result<TcpListener>,
+) -> Result<TcpListener, Error> {
     let listener = bound.map_err(|source| Error::Listen {
         server,
         address,

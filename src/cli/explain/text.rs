@@ -256,21 +256,8 @@ fn recovered(found: &JobMissing) -> Option<String> {
 
 /// The Job that was missed last.
 fn missed(run: &AgentRun) -> Option<&JobRef> {
-    let status = run.status.as_ref()?;
-    let steps = status
-        .workflow
-        .as_ref()
-        .and_then(|flow| flow.steps.as_deref());
-    let of_steps = steps
-        .unwrap_or_default()
-        .iter()
-        .rev()
-        .filter_map(|step| step.job_ref.as_ref());
-    let all: Vec<&JobRef> = status.job_ref.iter().chain(of_steps).collect();
-    let found = all
-        .iter()
-        .find(|job| job.missing.is_some() || job.deletion.is_some());
-    found.or(all.first()).copied()
+    let found = view::jobs(run).find(|job| job.missing.is_some() || job.deletion.is_some());
+    found.or_else(|| view::jobs(run).next())
 }
 
 /// The last warning, unless its words were said already.

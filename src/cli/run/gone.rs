@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use super::view;
 use crate::api::contract::env;
 use crate::api::kinds::AgentRun;
-use crate::api::kinds::shared::{JobMissing, JobRef};
+use crate::api::kinds::shared::JobMissing;
 use crate::api::phase::Phase;
 use crate::cli::shown::age;
 
@@ -84,18 +84,7 @@ fn kept(run: &AgentRun, phase: Phase, finished: Option<Timestamp>) -> String {
 
 /// What was found out about the Job that was missed last.
 fn missing(run: &AgentRun) -> Option<&JobMissing> {
-    let status = run.status.as_ref()?;
-    let steps = status
-        .workflow
-        .as_ref()
-        .and_then(|flow| flow.steps.as_deref());
-    let of_steps = steps
-        .unwrap_or_default()
-        .iter()
-        .rev()
-        .filter_map(|step| step.job_ref.as_ref());
-    let mut all = status.job_ref.iter().chain(of_steps);
-    all.find_map(|job: &JobRef| job.missing.as_ref())
+    view::jobs(run).find_map(|job| job.missing.as_ref())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use crate::api::condition::{Condition, ConditionType};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::RuntimeType;
+use crate::api::kinds::shared::JobRef;
 use crate::api::phase::Phase;
 use crate::cli::shown::{Cell, Tone, age};
 
@@ -138,18 +139,18 @@ fn runtime(run: &AgentRun) -> &'static str {
 
 /// The Job that is at work, or was last.
 fn job(run: &AgentRun) -> Option<&str> {
-    let status = run.status.as_ref()?;
-    let steps = status
-        .workflow
-        .as_ref()
-        .and_then(|flow| flow.steps.as_deref());
-    let of_steps = steps
-        .unwrap_or_default()
-        .iter()
-        .rev()
-        .filter_map(|step| step.job_ref.as_ref());
-    let mut all = status.job_ref.iter().chain(of_steps);
-    all.find_map(|job| job.name.as_deref())
+    jobs(run).find_map(|job| job.name.as_deref())
+}
+
+/// The Jobs of a run, its own first and then those of its steps, the last step first.
+pub(in crate::cli) fn jobs(run: &AgentRun) -> impl Iterator<Item = &JobRef> {
+    let status = run.status.as_ref();
+    let flow = status.and_then(|status| status.workflow.as_ref());
+    let steps = flow.and_then(|flow| flow.steps.as_deref());
+    let of_steps = steps.unwrap_or_default().iter().rev();
+    let own = status.and_then(|status| status.job_ref.as_ref());
+    own.into_iter()
+        .chain(of_steps.filter_map(|step| step.job_ref.as_ref()))
 }
 
 #[cfg(test)]
