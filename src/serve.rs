@@ -1,14 +1,15 @@
 //! The control plane as a program: the API through which people and programs submit runs and see what becomes of them.
 //!
-//! The way of a request, file by file: [`service`] takes it, [`route`] finds its [`operation`] in the one table of them,
+//! The way of a request, file by file: [`service`] takes it, [`console`] has it if it is for a page, [`route`] finds its [`operation`] in the one table of them,
 //! [`auth`] asks the cluster who it is and whether they may, and a file for each sort of thing carries it out: [`runs`],
-//! [`events`], [`approvals`], [`signals`], [`stream`], [`queue`] from whoever [`leader`] says. What cannot be done is a [`fault`]. [`redact`] sees to it that no secret leaves,
+//! [`events`], [`approvals`], [`signals`], [`stream`], [`queue`] and [`sidecar`] from whoever [`leader`] says. What cannot be done is a [`fault`]. [`redact`] sees to it that no secret leaves,
 //! [`openapi`] describes it all, [`needs`] is what the program itself must be allowed to do.
 
 mod answer;
 mod approvals;
 mod args;
 mod auth;
+mod console;
 mod events;
 mod fault;
 mod health;
@@ -22,6 +23,7 @@ mod redact;
 mod route;
 mod runs;
 mod service;
+mod sidecar;
 mod signals;
 mod state;
 mod stream;
@@ -57,6 +59,7 @@ use metrics::{Metrics, Review, Stream};
 use operation::Id;
 use queue::Relay;
 use service::{Api, Call};
+use sidecar::Sidecar;
 use state::State;
 use stream::{Board, Hub};
 
@@ -108,6 +111,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let hub = |stream| Arc::new(Hub::new(stream, readers, metrics.streams.clone()));
     let (lease, follower) = Lease::new(client.clone(), home, controllers.lease);
     let board = Arc::new(Board::new(hub(Stream::ControlPlane), lease.clone()));
+    let sidecar = Sidecar::new(client.clone(), lease.clone(), controllers.sidecar);
     let queue = Arc::new(Relay::new(hub(Stream::Queue), lease, controllers.port));
     follow(&mut program, &client, &namespaces, &board);
     relay(&mut program, client.clone(), follower, &queue);
@@ -124,10 +128,18 @@ pub async fn run(args: Args) -> Result<(), Error> {
         waiting: Semaphore::new(requests),
         board,
         queue,
+        sidecar,
         document: Bytes::from(openapi::document().to_string()),
     };
     serve(&mut program, listener, connections, state);
     program.run().await
+}
+
+/// What the control plane must be able to do in the cluster with these settings, for whoever grants it. None without a
+/// namespace in which the lease is.
+pub fn needs(config: &Config) -> Option<Vec<Need>> {
+    let home = config.controllers.namespace.as_deref()?;
+    Some(needs::all(&config.namespaces, home))
 }
 
 /// Follows every kind wherever it is served.
@@ -271,6 +283,7 @@ async fn carry_out(state: &Arc<State>, call: Call) -> Result<Answer, Fault> {
         Id::ControlPlaneStream => stream::control_plane(state, &call).await,
         Id::Queue => queue::snapshot(state),
         Id::QueueStream => queue::stream(state, &call),
-        Id::None => Err(Fault::bad_request("there is no such operation")),
+        Id::Sidecar => sidecar::seen(state).await,
+        Id::Console | Id::None => Err(Fault::bad_request("there is no such operation")),
     }
 }

@@ -24,6 +24,8 @@ pub mod variable {
     pub const READERS: &str = "AGENTS_SERVE_READERS";
     /// Port of the queue of the controllers.
     pub const QUEUE_TARGET: &str = "AGENTS_SERVE_QUEUE_TARGET";
+    /// Port of the page of the sidecar beside the controllers.
+    pub const SIDECAR_TARGET: &str = "AGENTS_SERVE_SIDECAR_TARGET";
     /// For whom tokens must be made.
     pub const AUDIENCES: &str = "AGENTS_SERVE_TOKEN_AUDIENCES";
     /// How long answers about who may do what are kept.
@@ -58,6 +60,8 @@ pub(super) struct Controllers {
     pub(super) namespace: Option<String>,
     /// Port at which they tell how their queue stands.
     pub(super) port: u16,
+    /// Port at which the sidecar beside them has its page.
+    pub(super) sidecar: u16,
 }
 
 /// How many there may be at once of what takes room.
@@ -190,10 +194,19 @@ impl Settings for Controllers {
             .or(port::QUEUE.to_string())
             .within("1", "65535"),
         );
+        let sidecar = reader.value(
+            Setting::<usize>::new(
+                variable::SIDECAR_TARGET,
+                "Port at which the sidecar beside the controllers has its page; the API server must reach it",
+            )
+            .or(port::SIDECAR_ADMIN.to_string())
+            .within("1", "65535"),
+        );
         Ok(Self {
             lease: lease?,
             namespace: namespace?.or(own?),
             port: u16::try_from(port?).unwrap_or(port::QUEUE),
+            sidecar: u16::try_from(sidecar?).unwrap_or(port::SIDECAR_ADMIN),
         })
     }
 }

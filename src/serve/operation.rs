@@ -51,6 +51,10 @@ closed_labels! {
         Queue = "queue",
         /// How it changes.
         QueueStream = "queueStream",
+        /// How the sidecar beside the leader stands.
+        Sidecar = "sidecar",
+        /// A file of the console.
+        Console = "console",
         /// Anything else.
         None = "none",
     }
@@ -169,7 +173,7 @@ mod tests {
     fn every_operation_is_there_once_and_says_what_it_does() {
         let ids: BTreeSet<_> = ALL.iter().map(|operation| operation.id.as_str()).collect();
         assert_eq!(ids.len(), ALL.len());
-        assert_eq!(ids.len() + 1, Id::ALL.len(), "all but none");
+        assert_eq!(ids.len() + 2, Id::ALL.len(), "all but the console and none");
         let ways: BTreeSet<_> = ALL
             .iter()
             .map(|operation| (operation.method.word(), operation.path))

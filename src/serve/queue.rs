@@ -153,7 +153,9 @@ fn is_state(data: &[u8]) -> bool {
 }
 
 /// The next line; none at the end.
-async fn line(stream: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Vec<u8>>> {
+pub(super) async fn line(
+    stream: &mut (impl AsyncBufRead + Unpin),
+) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let read = stream.take(LINE).read_until(b'\n', &mut line).await?;
     if line.last() == Some(&b'\n') {
@@ -196,6 +198,7 @@ pub(super) fn stream(state: &Arc<State>, call: &Call) -> Result<Answer, Fault> {
     let wish = Wish {
         filter: Filter::default(),
         named: true,
+        brief: false,
     };
     open(state, call, &relay.hub, wish, first)
 }
@@ -205,6 +208,7 @@ fn first(relay: &Relay) -> BoxStream<'static, Event> {
     let event = Event {
         name: queue_event::SNAPSHOT,
         lines: lines(Some(&id), &relay.latest().data()),
+        brief: None,
     };
     stream::iter([event]).boxed()
 }

@@ -15,6 +15,7 @@ use tower::Service;
 use super::answer::Answer;
 use super::auth::{Ask, Caller};
 use super::carry_out;
+use super::console;
 use super::fault::{Fault, Reason};
 use super::health;
 use super::operation::{Access, Id, Operation};
@@ -74,6 +75,12 @@ impl Api {
     async fn handle(self, request: Request<Incoming>) -> Answer {
         let begun = Instant::now();
         let (head, body) = request.into_parts();
+        let page = console::answer(&head.method, head.uri.path(), &head.headers);
+        if let Some(page) = page {
+            let (metrics, took) = (&self.state.metrics, begun.elapsed());
+            metrics.answered(Id::Console, page.status(), took);
+            return page;
+        }
         let mut record = Record::default();
         let given = self.answer(head, body, &mut record).await;
         let reason = given.as_ref().err().map(Fault::reason);

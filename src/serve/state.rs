@@ -12,6 +12,7 @@ use super::auth::{Ask, Caller, Gatekeeper, Right};
 use super::fault::{Fault, Reason};
 use super::metrics::Metrics;
 use super::queue::Relay;
+use super::sidecar::Sidecar;
 use super::stream::Board;
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) board: Arc<Board>,
     /// How the queue stands.
     pub(super) queue: Arc<Relay>,
+    /// How the sidecar beside the leader stands.
+    pub(super) sidecar: Sidecar,
     pub(super) shutdown: Shutdown,
     /// The description of the API.
     pub(super) document: Bytes,

@@ -25,16 +25,20 @@ use super::fault::{Fault, Reason};
 use super::operation::Access;
 use super::service::Call;
 use super::state::State;
+use crate::api::cause::listed;
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
+use hub::in_lines;
 use reader::{Reader, StillAllowed, said};
+use shelf::Known;
 
 /// Where a reader says which event it had last.
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// What happens to all objects that the caller may follow.
 pub(super) async fn control_plane(state: &Arc<State>, call: &Call) -> Result<Answer, Fault> {
-    let kinds = followed(state, &call.caller, call.namespace.as_deref()).await?;
+    let kinds = asked_for(call)?;
+    let kinds = followed(state, &call.caller, call.namespace.as_deref(), &kinds).await?;
     let filter = Filter {
         namespace: call.namespace.clone(),
         kinds,
@@ -45,6 +49,7 @@ pub(super) async fn control_plane(state: &Arc<State>, call: &Call) -> Result<Ans
     let wish = Wish {
         filter: filter.clone(),
         named,
+        brief: call.route.switch("brief").unwrap_or(false),
     };
     open(state, call, &board.hub, wish, first)
 }
@@ -54,6 +59,20 @@ pub(super) struct Wish {
     pub(super) filter: Filter,
     /// Whether events have names.
     pub(super) named: bool,
+    /// Whether objects are left out.
+    pub(super) brief: bool,
+}
+
+/// The kinds that a reader asks for.
+fn asked_for(call: &Call) -> Result<Vec<Kind>, Fault> {
+    let Some(name) = call.route.text("kind") else {
+        return Ok(Kind::ALL.to_vec());
+    };
+    let known = Kind::ALL.into_iter().find(|kind| kind.as_str() == name);
+    known.map(|kind| vec![kind]).ok_or_else(|| {
+        let names = Kind::ALL.map(Kind::as_str);
+        Fault::bad_request("there is no such kind").next(format!("use {}", listed(&names)))
+    })
 }
 
 /// Opens a stream for a reader; `first` is what it is told if it does not go on where it was.
@@ -64,7 +83,11 @@ pub(super) fn open(
     wish: Wish,
     first: impl FnOnce(bool) -> BoxStream<'static, Event>,
 ) -> Result<Answer, Fault> {
-    let Wish { filter, named } = wish;
+    let Wish {
+        filter,
+        named,
+        brief,
+    } = wish;
     if call.version == Version::HTTP_2 {
         // A reader who stalls could hide behind other requests on the same connection.
         let status = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
@@ -90,6 +113,7 @@ pub(super) fn open(
         shutdown: state.shutdown.clone(),
         still_allowed: still_allowed(state, call),
         named,
+        brief,
     };
     Ok(answer::pieces("text/event-stream", reader.pieces(first)))
 }
@@ -99,11 +123,12 @@ fn last_event(headers: &HeaderMap) -> Option<&str> {
     Some(asked).filter(|id| !id.is_empty())
 }
 
-/// The kinds that the caller may follow; refused if there is none.
+/// Those of these kinds that the caller may follow; refused if there is none.
 async fn followed(
     state: &State,
     caller: &Caller,
     namespace: Option<&str>,
+    asked: &[Kind],
 ) -> Result<Vec<Kind>, Fault> {
     let mut kinds = Vec::new();
     let ask = |kind| Ask {
@@ -111,19 +136,24 @@ async fn followed(
         namespace: namespace.map(str::to_owned),
         name: None,
     };
-    for kind in Kind::ALL {
+    for &kind in asked {
         if state.gatekeeper.may(caller, &ask(kind)).await? {
             kinds.push(kind);
         }
     }
     if kinds.is_empty() {
         // Says what would be the least.
-        state
-            .gatekeeper
-            .demand(caller, &ask(Kind::AgentRun))
-            .await?;
+        state.gatekeeper.demand(caller, &ask(least(asked))).await?;
     }
     Ok(kinds)
+}
+
+/// The kind whose right would be enough.
+fn least(asked: &[Kind]) -> Kind {
+    match asked {
+        [only] => *only,
+        _ => Kind::AgentRun,
+    }
 }
 
 /// What there is: how the control plane stands, and every object. Read one by one, as the reader takes them.
@@ -141,13 +171,16 @@ fn first(
     let ready = Event {
         name: control_plane_event::READY,
         lines: lines(Some(&id), ready.to_string().as_bytes()),
+        brief: None,
     };
     let board = Arc::clone(board);
     let objects = stream::unfold((board, filter, None), |(board, filter, last)| async move {
-        let (key, data) = board.shelf.after(last.as_ref(), &filter)?;
+        let Known { key, data, brief } = board.shelf.after(last.as_ref(), &filter)?;
+        let lines = lines(None, &data);
         let event = Event {
             name: control_plane_event::RESOURCE,
-            lines: lines(None, &data),
+            brief: Some(in_lines(&lines, &data, brief)),
+            lines,
         };
         Some((event, (board, filter, Some(key))))
     });
@@ -161,15 +194,17 @@ fn first(
 fn still_allowed(state: &Arc<State>, call: &Call) -> StillAllowed {
     let (state, headers) = (Arc::clone(state), call.headers.clone());
     let (access, namespace) = (call.route.operation.access, call.namespace.clone());
+    let kinds = asked_for(call).unwrap_or_default();
     Box::new(move || {
         let (state, headers, namespace) = (Arc::clone(&state), headers.clone(), namespace.clone());
+        let kinds = kinds.clone();
         async move {
             let caller = match state.gatekeeper.who(&headers).await {
                 Ok(caller) => caller,
                 Err(fault) => return lasting(&fault),
             };
             let asked = match access {
-                Access::AnyKind => followed(&state, &caller, namespace.as_deref())
+                Access::AnyKind => followed(&state, &caller, namespace.as_deref(), &kinds)
                     .await
                     .map(drop),
                 Access::Everywhere(right) => state.demand_everywhere(&caller, right).await,

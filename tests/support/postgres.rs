@@ -3,7 +3,7 @@
 //! The programs are those of the Debian package `postgresql`. Where it is missing and the tests run as root, it is
 //! installed, which is said; where that is impossible the test is left out.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Gid, Pid, Uid, User, chown};
 use std::{
@@ -17,7 +17,7 @@ use std::{
 use tempfile::TempDir;
 use tokio::{process::Command, sync::OnceCell, time::timeout};
 
-use crate::{left_out, pki::Authority, ports::free_addresses, wait};
+use crate::{apt, left_out, pki::Authority, ports::free_addresses, wait};
 
 /// Where the package puts its programs: one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -202,10 +202,6 @@ async fn programs() -> Result<PathBuf, String> {
     if let Some(programs) = newest() {
         return Ok(programs);
     }
-    if !Uid::effective().is_root() {
-        return Err("PostgreSQL is not installed, and only root can do that".to_owned());
-    }
-    eprintln!("PostgreSQL is missing: installing the package postgresql for the tests");
     let installed = install().await.err();
     newest().ok_or_else(|| match installed {
         Some(error) => format!("PostgreSQL is not installed and cannot be: {error:#}"),
@@ -214,30 +210,11 @@ async fn programs() -> Result<PathBuf, String> {
 }
 
 async fn install() -> Result<()> {
-    if !Path::new(NO_SERVER).exists() {
+    if Uid::effective().is_root() && !Path::new(NO_SERVER).exists() {
         fs::create_dir_all("/etc/postgresql-common")?;
         fs::write(NO_SERVER, "create_main_cluster = false\n")?;
     }
-    let apt = |arguments: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        finish(apt)
-    };
-    let wanted = [
-        "install",
-        "--yes",
-        "--no-install-recommends",
-        "--option=Dpkg::Options::=--force-confold",
-        "postgresql",
-    ];
-    if apt(&wanted).await.is_ok() {
-        return Ok(());
-    }
-    apt(&["update"]).await?;
-    match apt(&wanted).await {
-        Ok(_) => Ok(()),
-        Err(error) => bail!("apt-get install postgresql: {error:#}"),
-    }
+    apt::install(&["postgresql"]).await
 }
 
 /// The programs of the newest version that is there.

@@ -6,7 +6,7 @@ use super::{Access, Gives, Id, Operation, Parameter, Shape, Sort, Verb};
 use crate::api::contract::{api_path, path, queue};
 use crate::serve::auth::Right;
 use crate::serve::fault::Problem;
-use crate::serve::{approvals, events, health, runs, signals};
+use crate::serve::{approvals, events, health, runs, sidecar, signals};
 
 /// The shape of a type.
 fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -242,11 +242,15 @@ pub(in crate::serve) const ALL: &[Operation] = &[
         .query(&[
             NAMESPACES,
             switch("named", "false leaves the names of events out, for readers that know none"),
+            text("kind", "Only this kind, such as AgentRun"),
+            switch("brief", "true leaves the objects themselves out; of an AgentRun its summary stays"),
         ]),
     get(Id::Queue, queue::SNAPSHOT, everywhere("list", "agentruns"), Gives::Any)
         .about("How the queue stands, as the controller says that holds the lease."),
     get(Id::QueueStream, queue::STREAM, everywhere("list", "agentruns"), Gives::Events)
         .about("The same with every change, as server-sent events: snapshot, queue, dropped, end."),
+    get(Id::Sidecar, api_path::SIDECAR, everywhere("list", "agentruns"), Gives::Json(shape::<sidecar::Seen>))
+        .about("What the sidecar sees that runs beside the controller that holds the lease: the streams that it follows, and the Jobs."),
 ];
 
 const fn everywhere(verb: &'static str, resource: &'static str) -> Access {

@@ -9,6 +9,7 @@ use serde_with::skip_serializing_none;
 
 use crate::api::condition::ConditionType;
 use crate::api::contract::annotation;
+use crate::api::kinds::shared::JobMissing;
 use crate::api::phase::Phase;
 use crate::serve::redact;
 
@@ -48,6 +49,8 @@ pub(in crate::serve) struct Summary {
     cancel: bool,
     /// Id of the trace that it is part of.
     trace_id: Option<String>,
+    /// What was found out about a Job of its that went missing.
+    job_missing: Option<JobMissing>,
 }
 
 /// A run with all there is.
@@ -101,6 +104,7 @@ impl Summary {
                 .or_else(|| created_at.clone()),
             cancel: run.data.pointer("/spec/cancel") == Some(&Value::Bool(true)),
             trace_id: trace.and_then(|trace| trace.split('-').nth(1).map(str::to_owned)),
+            job_missing: job_missing(&run.data),
             created_at,
             phase,
             started_at,
@@ -130,6 +134,15 @@ impl Summary {
     pub(super) fn phase(&self) -> &str {
         &self.phase
     }
+}
+
+/// What was found out about the Job of a run, or of the first of its steps that lost one.
+fn job_missing(run: &Value) -> Option<JobMissing> {
+    let status = run.get("status")?;
+    let steps = status.pointer("/workflow/steps").and_then(Value::as_array);
+    let owners = std::iter::once(status).chain(steps.into_iter().flatten());
+    let mut found = owners.filter_map(|owner| owner.pointer("/jobRef/missing"));
+    found.find_map(|missing| serde_json::from_value(missing.clone()).ok())
 }
 
 fn transition(condition: &Value) -> Option<String> {
@@ -205,11 +218,27 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_went_missing_is_told_of_a_run_and_of_its_steps() {
+        let missing = json!({"class": "JobTtlExpired", "recovered": "fromPod", "noticedAt": "2026-01-01T00:00:00Z"});
+        let alone = run(
+            json!({}),
+            json!({"jobRef": {"name": "j", "missing": missing}}),
+        );
+        let step = json!({"workflow": {"steps": [{"name": "a", "jobRef": {}}, {"name": "b", "jobRef": {"missing": missing}}]}});
+        let step = run(json!({}), step);
+        for seen in [alone, step] {
+            assert_eq!(serde_json::to_value(seen).unwrap()["jobMissing"], missing);
+        }
+        let whole = run(json!({}), json!({"jobRef": {"name": "j"}}));
+        assert_eq!(whole.job_missing, None);
+    }
+
+    #[test]
     fn what_others_stored_does_not_break_it() {
         for status in [
             json!({"phase": 3, "conditions": {}}),
             json!("x"),
-            json!({"conditions": [1, {}]}),
+            json!({"conditions": [1, {}], "jobRef": {"missing": 3}}),
         ] {
             assert_eq!(run(json!([]), status).phase(), "Pending");
         }

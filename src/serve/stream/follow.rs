@@ -65,17 +65,16 @@ impl Board {
         let mut has_list = false;
         loop {
             match following::next(&mut events, has_list).await {
+                Ok(Event::Init) => round += 1, // comes before anything is read
                 Ok(event) => {
-                    self.heard(kind, scope);
-                    match &event {
-                        Event::Init => round += 1,
-                        Event::InitDone => {
-                            has_list = true;
-                            wait = following::FIRST_WAIT;
-                        }
-                        Event::InitApply(_) | Event::Apply(_) | Event::Delete(_) => {}
-                    }
+                    self.lock().heard_at = Some(Timestamp::now());
+                    let is_whole = matches!(event, Event::InitDone);
                     self.take(kind, scope, event, round);
+                    if is_whole {
+                        has_list = true;
+                        wait = following::FIRST_WAIT;
+                        self.mended(kind, scope);
+                    }
                 }
                 Err(why) => {
                     self.broken(kind, scope, &why);
@@ -97,19 +96,26 @@ impl Board {
             Event::Delete(object) => self.shelf.take(kind, object).into_iter().collect(),
             Event::InitDone => self.shelf.settle(kind, scope, round),
         };
-        for Change { about, data } in changes {
+        for Change { about, data, brief } in changes {
             if let Some(namespace) = &about.namespace {
                 self.lock().stirred.insert(namespace.clone());
             }
-            self.hub
-                .publish(control_plane_event::RESOURCE, about, &data);
+            let name = control_plane_event::RESOURCE;
+            self.hub.publish_in_short(name, about, &data, Some(brief));
         }
     }
 
-    fn heard(&self, kind: Kind, scope: &Scope) {
+    /// Tells that all is known again, once the last broken watch has its list.
+    fn mended(&self, kind: Kind, scope: &Scope) {
         let mut notes = self.lock();
-        notes.heard_at = Some(Timestamp::now());
-        notes.broken.remove(&(kind, scope.clone()));
+        let was_broken = notes.broken.remove(&(kind, scope.clone()));
+        let is_whole = notes.broken.is_empty();
+        drop(notes);
+        if was_broken && is_whole {
+            let ready = json!({"type": "ready", "namespace": null, "gap": false}).to_string();
+            let name = control_plane_event::READY;
+            self.hub.publish(name, About::default(), ready.as_bytes());
+        }
     }
 
     /// Tells that a kind cannot be read, once until it can again.

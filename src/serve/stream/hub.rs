@@ -16,6 +16,9 @@ pub(super) const RING: usize = 1024;
 /// Bytes of them.
 const BYTES: usize = 16 * 1024 * 1024;
 
+/// The end of an event.
+const END: &[u8] = b"\n\n";
+
 /// The last events, and those who read them.
 #[derive(Debug)]
 pub(in crate::serve) struct Hub {
@@ -51,6 +54,8 @@ pub(in crate::serve) struct Event {
     pub(in crate::serve) name: &'static str,
     /// All lines but that of the name.
     pub(in crate::serve) lines: Bytes,
+    /// How much of the lines is for those who want it in short; a brace and an empty line end it then.
+    pub(in crate::serve) brief: Option<usize>,
 }
 
 /// What an event is about; nothing means everyone.
@@ -112,12 +117,27 @@ impl Hub {
 
     /// Tells everyone whom it concerns.
     pub(in crate::serve) fn publish(&self, name: &'static str, about: About, data: &[u8]) {
+        self.publish_in_short(name, about, data, None);
+    }
+
+    /// The same; of the data, so much is for those who want it in short.
+    pub(super) fn publish_in_short(
+        &self,
+        name: &'static str,
+        about: About,
+        data: &[u8],
+        brief: Option<usize>,
+    ) {
         let mut shared = self.lock();
         shared.last += 1;
         let last = shared.last;
         let lines = lines(Some(&self.id(last)), data);
         shared.bytes += lines.len();
-        let event = Event { name, lines };
+        let event = Event {
+            name,
+            brief: brief.map(|brief| in_lines(&lines, data, brief)),
+            lines,
+        };
         shared.ring.push_back(Kept { event, about });
         while shared.ring.len() > RING || (shared.bytes > BYTES && shared.ring.len() > 1) {
             let gone = shared.ring.pop_front();
@@ -233,8 +253,13 @@ pub(in crate::serve) fn lines(id: Option<&str>, data: &[u8]) -> Bytes {
     let id = id.map_or(String::new(), |id| format!("id: {id}\n"));
     let mut text = format!("{id}data: ").into_bytes();
     text.extend_from_slice(data);
-    text.extend_from_slice(b"\n\n");
+    text.extend_from_slice(END);
     text.into()
+}
+
+/// Where a part of the data ends in its lines, which end with an empty one.
+pub(super) fn in_lines(lines: &Bytes, data: &[u8], part: usize) -> usize {
+    (lines.len() + part).saturating_sub(data.len() + END.len())
 }
 
 #[cfg(test)]
@@ -335,6 +360,18 @@ mod tests {
         let counted = metrics.figures(Stream::ControlPlane);
         assert_eq!((counted.opened, counted.closed, counted.readers), (2, 2, 0));
         assert_eq!((counted.dropped, counted.refused), (1, 1));
+    }
+
+    #[test]
+    fn an_event_in_short_ends_before_what_is_left_out() {
+        let (hub, _) = hub(1);
+        let (place, _) = hub.enter(None, Filter::default()).unwrap();
+        hub.publish_in_short("x", About::default(), br#"{"a":1,"b":2}"#, Some(6));
+        let Next::Event(event) = place.next() else {
+            panic!("no event");
+        };
+        let brief = String::from_utf8_lossy(&event.lines[..event.brief.unwrap()]).into_owned();
+        assert!(brief.ends_with(r#"data: {"a":1"#), "{brief}");
     }
 
     #[test]

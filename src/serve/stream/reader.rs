@@ -33,6 +33,8 @@ pub(super) struct Reader {
     pub(super) still_allowed: StillAllowed,
     /// Whether events have names.
     pub(super) named: bool,
+    /// Whether objects are left out.
+    pub(super) brief: bool,
 }
 
 /// One thing to send.
@@ -49,18 +51,18 @@ impl Reader {
         self,
         first: BoxStream<'static, Event>,
     ) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
-        let named = self.named;
+        let (named, brief) = (self.named, self.brief);
         let greeting = stream::iter([Bytes::from_static(GREETING)]);
-        let first = first.flat_map(move |event| stream::iter(written(event, named)));
-        let rest = stream::unfold(Some(self), |reader| async move {
+        let first = first.flat_map(move |event| stream::iter(written(event, named, brief)));
+        let rest = stream::unfold(Some(self), move |reader| async move {
             let mut reader = reader?;
             match reader.next().await {
-                Piece::Event(event) => Some((written(event, reader.named), Some(reader))),
+                Piece::Event(event) => Some((written(event, named, brief), Some(reader))),
                 Piece::Comment => {
                     let alive = Bytes::from_static(b": still here\n\n");
                     Some((vec![alive], Some(reader)))
                 }
-                Piece::Last(event) => Some((written(event, true), None)),
+                Piece::Last(event) => Some((written(event, true, false), None)),
             }
         });
         let rest = rest.flat_map(stream::iter);
@@ -105,11 +107,17 @@ pub(super) fn said(name: &'static str, data: &serde_json::Value) -> Event {
     Event {
         name,
         lines: lines(None, data.to_string().as_bytes()),
+        brief: None,
     }
 }
 
 /// An event in pieces that others share.
-fn written(event: Event, named: bool) -> Vec<Bytes> {
+fn written(event: Event, named: bool, brief: bool) -> Vec<Bytes> {
     let name = named.then(|| Bytes::from(format!("event: {}\n", event.name)));
-    name.into_iter().chain([event.lines]).collect()
+    let mut pieces: Vec<_> = name.into_iter().collect();
+    match event.brief.filter(|_| brief) {
+        Some(end) => pieces.push([&event.lines[..end], b"}\n\n"].concat().into()),
+        None => pieces.push(event.lines),
+    }
+    pieces
 }

@@ -15,6 +15,7 @@ use super::hub::{About, Filter};
 use crate::api::kind::Kind;
 use crate::cluster::Scope;
 use crate::serve::redact;
+use crate::serve::runs::Summary;
 
 /// Fields that move without anything having happened.
 const RESTLESS: [&str; 5] = [
@@ -55,6 +56,8 @@ struct Entry {
     fingerprint: u64,
     /// What is told of it to who comes anew.
     data: Bytes,
+    /// How much of that is for those who want it in short.
+    brief: usize,
     /// For a run that nobody has looked at yet: when it was made.
     untouched: Option<Timestamp>,
     /// The round of lists that it was last seen in.
@@ -68,10 +71,21 @@ pub(super) struct Shelf {
 }
 
 /// What became of an object, if it is worth telling.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) about: About,
     pub(super) data: Bytes,
+    /// How much of the data is for those who want it in short.
+    pub(super) brief: usize,
+}
+
+/// An object as it is told to who comes anew.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) key: Key,
+    pub(super) data: Bytes,
+    /// How much of the data is for those who want it in short.
+    pub(super) brief: usize,
 }
 
 impl Shelf {
@@ -79,6 +93,7 @@ impl Shelf {
     pub(super) fn put(&self, kind: Kind, object: DynamicObject, round: u64) -> Option<Change> {
         let key = Key::of(kind, &object);
         let untouched = untouched(kind, &object);
+        let summary = summary(kind, &object);
         let shown = redact::shown(object);
         let fingerprint = fingerprint(&shown);
         let mut entries = self.lock();
@@ -90,29 +105,28 @@ impl Shelf {
                 return None;
             }
         }
-        let added = told(&key, "ADDED", &shown);
-        let data = match is_new {
+        let added = told(&key, "ADDED", &shown, &summary);
+        let change = match is_new {
             true => added.clone(),
-            false => told(&key, "MODIFIED", &shown),
+            false => told(&key, "MODIFIED", &shown, &summary),
         };
-        let about = key.about();
         let entry = Entry {
             fingerprint,
-            data: added,
+            data: added.data,
+            brief: added.brief,
             untouched,
             round,
         };
         entries.insert(key, entry);
-        Some(Change { about, data })
+        Some(change)
     }
 
     /// Forgets an object.
     pub(super) fn take(&self, kind: Kind, object: DynamicObject) -> Option<Change> {
         let key = Key::of(kind, &object);
         self.lock().remove(&key)?;
-        let about = key.about();
-        let data = told(&key, "DELETED", &redact::shown(object));
-        Some(Change { about, data })
+        let summary = summary(kind, &object);
+        Some(told(&key, "DELETED", &redact::shown(object), &summary))
     }
 
     /// Forgets all that the last list did not have.
@@ -125,11 +139,7 @@ impl Shelf {
                     "apiVersion": kind.api_version(), "kind": kind.as_str(),
                     "metadata": {"name": key.name, "namespace": key.namespace},
                 });
-                let data = told(key, "DELETED", &bare);
-                gone.push(Change {
-                    about: key.about(),
-                    data,
-                });
+                gone.push(told(key, "DELETED", &bare, &Value::Null));
             }
             stays
         });
@@ -137,12 +147,16 @@ impl Shelf {
     }
 
     /// The next object after this one that a reader may see.
-    pub(super) fn after(&self, last: Option<&Key>, filter: &Filter) -> Option<(Key, Bytes)> {
+    pub(super) fn after(&self, last: Option<&Key>, filter: &Filter) -> Option<Known> {
         let entries = self.lock();
         let from = last.map_or(Bound::Unbounded, Bound::Excluded);
         let mut ahead = entries.range((from, Bound::Unbounded));
         let (key, entry) = ahead.find(|(key, _)| filter.admits(&key.about()))?;
-        Some((key.clone(), entry.data.clone()))
+        Some(Known {
+            key: key.clone(),
+            data: entry.data.clone(),
+            brief: entry.brief,
+        })
     }
 
     /// Namespaces in which there is something.
@@ -176,13 +190,32 @@ fn untouched(kind: Kind, object: &DynamicObject) -> Option<Timestamp> {
         .filter(|_| waits)
 }
 
-/// What is told of an object.
-fn told(key: &Key, action: &str, shown: &Value) -> Bytes {
-    let message = json!({
+/// A run in short, as the list of runs tells it; nothing for other kinds.
+fn summary(kind: Kind, object: &DynamicObject) -> Value {
+    if kind != Kind::AgentRun {
+        return Value::Null;
+    }
+    serde_json::to_value(Summary::of(object)).unwrap_or_default()
+}
+
+/// What is told of an object: first what those want who want it in short, then the object itself.
+fn told(key: &Key, action: &str, shown: &Value, summary: &Value) -> Change {
+    let mut short = json!({
         "type": "resource", "kind": key.kind.as_str(), "namespace": key.namespace, "action": action,
-        "name": key.name, "resource": shown,
+        "name": key.name,
     });
-    message.to_string().into()
+    if !summary.is_null() {
+        short["summary"] = summary.clone();
+    }
+    let mut text = short.to_string();
+    text.pop();
+    let brief = text.len();
+    text.push_str(&format!(",\"resource\":{shown}}}"));
+    Change {
+        about: key.about(),
+        data: text.into(),
+        brief,
+    }
 }
 
 /// Tells whether anything happened to an object but that its times moved.
@@ -247,11 +280,9 @@ mod tests {
             namespace: None,
             kinds: Kind::ALL.to_vec(),
         };
-        let (key, data) = shelf.after(None, &all).unwrap();
-        let first = Change {
-            about: key.about(),
-            data,
-        };
+        let Known { key, data, brief } = shelf.after(None, &all).unwrap();
+        let about = key.about();
+        let first = Change { about, data, brief };
         assert_eq!(
             action(Some(first)).as_deref(),
             Some("ADDED"),
@@ -261,6 +292,24 @@ mod tests {
         let taken = || action(shelf.take(Kind::AgentRun, run("r", "4", "Running")));
         assert_eq!(taken().as_deref(), Some("DELETED"));
         assert_eq!(taken(), None);
+    }
+
+    #[test]
+    fn a_run_has_its_summary_and_in_short_only_that() {
+        let shelf = Shelf::default();
+        let change = shelf
+            .put(Kind::AgentRun, run("r", "1", "Running"), 1)
+            .unwrap();
+        let whole: Value = serde_json::from_slice(&change.data).unwrap();
+        assert_eq!(whole["resource"]["metadata"]["name"], "r");
+        let brief = [&change.data[..change.brief], b"}"].concat();
+        let brief: Value = serde_json::from_slice(&brief).unwrap();
+        assert_eq!(brief["summary"], whole["summary"]);
+        assert_eq!(brief["summary"]["phase"], "Running");
+        assert!(brief.get("resource").is_none() && brief["action"] == "ADDED");
+        let agent = shelf.put(Kind::Agent, run("a", "1", "x"), 1).unwrap();
+        let agent: Value = serde_json::from_slice(&agent.data).unwrap();
+        assert!(agent.get("summary").is_none(), "{agent}");
     }
 
     #[test]

@@ -79,6 +79,12 @@ fn operations(namespace: &str) -> Vec<Row> {
             (agents, "agentruns", "list"),
             503,
         ),
+        (
+            "GET",
+            "/v1/sidecar".to_owned(),
+            (agents, "agentruns", "list"),
+            503,
+        ),
     ]
 }
 
@@ -144,7 +150,7 @@ async fn only_health_is_open_and_what_there_is_not_is_told_to_those_who_are_know
     for path in [
         "/openapi.json",
         "/v1/whoami",
-        "/",
+        "/console/nothing",
         "/metrics",
         "/v1/nothing",
     ] {

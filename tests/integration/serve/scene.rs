@@ -1,6 +1,6 @@
 //! A namespace with a control plane of its own, people with roles in it, and a client that speaks for them.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use agents::kit::args::variable as common;
 use agents::serve::variable;
 use anyhow::{Context, Result};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use support::{Namespace, crds, lab, wait};
 
@@ -127,10 +127,32 @@ impl Plane {
         Ok(serde_json::from_str(&answer.body)?)
     }
 
+    /// Makes a pod which is this machine as far as the API server knows.
+    pub(crate) async fn be_a_pod(&self, name: &str) -> Result<()> {
+        let address = own_address().context("an address besides the loopback")?;
+        let pods = self.scene.here.api::<Pod>();
+        let pod: Pod = serde_json::from_value(json!({"metadata": {"name": name},
+            "spec": {"containers": [{"name": "agents", "image": "agents"}]}}))?;
+        pods.create(&PostParams::default(), &pod).await?;
+        let status =
+            json!({"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}});
+        pods.patch_status(name, &PatchParams::default(), &Patch::Merge(status))
+            .await?;
+        Ok(())
+    }
+
     /// The path of a run.
     pub(crate) fn run(&self, name: &str) -> String {
         format!("/v1/agent-runs/{}/{name}", self.namespace())
     }
+}
+
+/// An address of this machine that is not the loopback; API servers do not go there for pods.
+fn own_address() -> Option<String> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback()).then(|| address.to_string())
 }
 
 pub(crate) fn bearer(token: Option<&str>) -> String {

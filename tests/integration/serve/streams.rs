@@ -1,12 +1,9 @@
 //! The streams: what happens to all objects, and how the queue stands.
 
-use std::net::UdpSocket;
-
 use agents::api::contract::{api_path, control_plane_event, env, queue, queue_event};
 use agents::api::kinds::AgentRun;
 use agents::serve::variable;
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use support::sse::{Event, Reader};
@@ -77,6 +74,7 @@ async fn every_change_is_told_and_a_reader_goes_on_where_it_was() -> Result<()> 
         read(&added)["resource"]["spec"]["agentRef"]["name"],
         "coder"
     );
+    assert_eq!(read(&added)["summary"]["phase"], "Pending");
     let untouched =
         |event: &Event| read(event)["status"]["agentrun_ingestion"]["untouched_run_count"] == 1;
     reader.until(untouched).await?;
@@ -124,6 +122,22 @@ async fn a_reader_sees_only_the_kinds_that_it_may_follow() -> Result<()> {
         .await?;
     plane.scene.run("one", json!({})).await?;
     all.until(|event| about(event, "one", "ADDED")).await?;
+    // Only runs, and those in short.
+    let brief = format!("{}&kind=AgentRun&brief=true", stream(&plane));
+    let refused = plane.ask("GET", &brief, Some(&narrow), None).await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    let odd = format!("{}&kind=Agentrun", stream(&plane));
+    assert_eq!(plane.ask("GET", &odd, Some(&boss), None).await.status, 400);
+    let mut runs = Reader::open_as(plane.address, &brief, None, &boss).await?;
+    let first = runs
+        .until(|event| event.name == control_plane_event::RESOURCE)
+        .await?;
+    let told = read(&first);
+    assert_eq!(
+        (&told["name"], &told["summary"]["agent"]),
+        (&json!("one"), &json!("coder"))
+    );
+    assert!(told.get("resource").is_none(), "{told}");
     let more = json!({"apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "Agent",
         "metadata": {"name": "second"}, "spec": {"providerRef": {"name": "shell"}}});
     let agent: agents::api::kinds::Agent = serde_json::from_value(more)?;
@@ -143,18 +157,9 @@ async fn a_reader_sees_only_the_kinds_that_it_may_follow() -> Result<()> {
     Ok(())
 }
 
-/// An address of this machine that is not the loopback; API servers do not go there for pods.
-fn own_address() -> Option<String> {
-    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-    socket.connect("192.0.2.1:9").ok()?;
-    let address = socket.local_addr().ok()?.ip();
-    (!address.is_loopback()).then(|| address.to_string())
-}
-
 #[tokio::test]
 async fn the_queue_is_relayed_from_whoever_leads_and_says_so_when_nobody_does() -> Result<()> {
     support::kinds!();
-    let address = own_address().context("an address besides the loopback")?;
     let [free] = ports::free_addresses::<1>()?;
     let port = free.port().to_string();
     let listen = format!("0.0.0.0:{port}");
@@ -176,15 +181,7 @@ async fn the_queue_is_relayed_from_whoever_leads_and_says_so_when_nobody_does() 
     let first = reader.next().await?.context("a snapshot")?;
     assert_eq!(first.name, queue_event::SNAPSHOT);
     assert_eq!(read(&first)["leader"], false);
-    // A pod of that name, which is this machine as far as the API server knows.
-    let pods = plane.scene.here.api::<Pod>();
-    let pod: Pod = serde_json::from_value(json!({"metadata": {"name": "leader"},
-        "spec": {"containers": [{"name": "agents", "image": "agents"}]}}))?;
-    pods.create(&PostParams::default(), &pod).await?;
-    let status =
-        json!({"status": {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}});
-    pods.patch_status("leader", &PatchParams::default(), &Patch::Merge(status))
-        .await?;
+    plane.be_a_pod("leader").await?;
     let controller = plane.scene.controller().await?;
     reader.until(|event| read(event)["leader"] == true).await?;
     plane.scene.run("one", json!({})).await?;
