@@ -41,7 +41,7 @@ enum Command {
     Crds(crds::Args),
     /// Say why a run is in the state that it is in.
     Explain(explain::Args),
-    /// Take the finalizers of custody from Jobs and pods by hand, where no controller is left to do it.
+    /// Take the finalizers of custody from Jobs, pods and runs by hand, where no controller is left to do it.
     Release(release::Args),
     /// Submit, list, show, wait for, read and cancel runs.
     Run(run::Args),

@@ -128,7 +128,7 @@ impl Registration {
             match_policy: Some("Equivalent".to_owned()),
             namespaces: Some(selector::namespaces(territory)),
             objects: door.objects(),
-            conditions: vec![selector::exemption()],
+            conditions: door.conditions(),
             side_effects: "NoneOnDryRun".to_owned(),
             timeout_seconds: Some(TIMEOUT_SECONDS),
             reinvocation_policy: door.mutates().then(|| "IfNeeded".to_owned()),

@@ -97,13 +97,22 @@ impl Failure {
 
     /// What the person is told.
     pub fn text(&self) -> String {
+        self.told("error")
+    }
+
+    /// The same, where the rest of the work goes on.
+    pub fn warning(&self) -> String {
+        self.told("warning")
+    }
+
+    fn told(&self, how: &str) -> String {
         let Self {
             what,
             causes,
             next,
             exit: _,
         } = self;
-        let mut text = format!("error: {what}\n");
+        let mut text = format!("{how}: {what}\n");
         for cause in causes {
             text += &format!("  because: {}\n", plain(cause));
         }

@@ -1,6 +1,7 @@
-//! `agents release`: takes the finalizers of custody from Jobs and pods by hand, where no controller is left to do it.
+//! `agents release`: takes the finalizers of custody from Jobs, pods and runs by hand, where no controller is left to do it.
 //!
-//! Needs get, list and patch on Jobs and pods and nothing else. Says first what would be lost.
+//! Needs get, list and patch on Jobs and pods; without the same on runs it leaves those alone and says so. Says first what
+//! would be lost.
 
 mod plan;
 
@@ -8,7 +9,8 @@ use std::io::{self, IsTerminal, Write as _};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, PartialObjectMeta, Patch, PatchParams};
+use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -17,6 +19,7 @@ use super::failure::Failure;
 use super::session::{Access, Session, ask, list_all};
 use super::shown::{Paint, print};
 use crate::api::contract::{COMMAND_LINE_MANAGER, finalizer, label};
+use crate::api::kinds::{AgentRun, ToolRun};
 use crate::kit::exit::Exit;
 use plan::{Plan, Thing, without};
 
@@ -67,6 +70,8 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         match held.thing {
             Thing::Job => let_go::<Job>(&session.api(), &held.name, finalizer::OUTCOME).await?,
             Thing::Pod => let_go::<Pod>(&session.api(), &held.name, finalizer::EVIDENCE).await?,
+            Thing::AgentRun => let_run_go::<AgentRun>(&session, &held.name).await?,
+            Thing::ToolRun => let_run_go::<ToolRun>(&session, &held.name).await?,
         }
     }
     print(&format!("{} released.\n", plan.count()))?;
@@ -75,22 +80,45 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
 
 async fn gather(session: &Session, job: Option<&str>) -> Result<Plan, Failure> {
     let (jobs, pods) = (session.api::<Job>(), session.api::<Pod>());
-    let (jobs, pods) = match job {
-        None => {
-            let all = ListParams::default();
-            (
-                list_all("list the Jobs", &jobs, &all).await?,
-                list_all("list the pods", &pods, &all).await?,
-            )
-        }
-        Some(name) => {
-            let found = ask("read the Job", jobs.get_opt(name)).await?;
-            let its = ListParams::default().labels(&format!("{}={name}", label::JOB_NAME));
-            let pods = list_all("list the pods of the Job", &pods, &its).await?;
-            (found.into_iter().collect(), pods)
-        }
+    let Some(name) = job else {
+        let all = ListParams::default();
+        let jobs = list_all("list the Jobs", &jobs, &all).await?;
+        let pods = list_all("list the pods", &pods, &all).await?;
+        let (agent_runs, tool_runs) = (
+            runs::<AgentRun>(session, "list the AgentRuns").await,
+            runs::<ToolRun>(session, "list the ToolRuns").await,
+        );
+        return Ok(Plan::of(&jobs, &pods)
+            .and_runs(Thing::AgentRun, &agent_runs)
+            .and_runs(Thing::ToolRun, &tool_runs));
     };
-    Ok(Plan::of(&jobs, &pods))
+    let found = ask("read the Job", jobs.get_opt(name)).await?;
+    let its = ListParams::default().labels(&format!("{}={name}", label::JOB_NAME));
+    let pods = list_all("list the pods of the Job", &pods, &its).await?;
+    Ok(Plan::of(&found.into_iter().collect::<Vec<_>>(), &pods))
+}
+
+/// Runs by their metadata, which can always be read. Jobs and pods can be released without them, by someone with few rights.
+async fn runs<K>(session: &Session, what: &str) -> Vec<PartialObjectMeta<K>>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType: Default>,
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api = session.api::<PartialObjectMeta<K>>();
+    let listed = list_all(what, &api, &ListParams::default()).await;
+    listed.unwrap_or_else(|failure| {
+        eprint!("{}", failure.warning());
+        Vec::new()
+    })
+}
+
+async fn let_run_go<K>(session: &Session, name: &str) -> Result<(), Failure>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType: Default>,
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let api = session.api::<PartialObjectMeta<K>>();
+    let_go(&api, name, finalizer::RUNTIME_CLEANUP).await
 }
 
 /// Asks the person, if there is one.

@@ -7,8 +7,10 @@ mod errors;
 mod install;
 mod matrix;
 mod optional;
+mod ports;
 mod rights;
 mod rungs;
+mod twin;
 mod upstream;
 mod variables;
 

@@ -1,8 +1,8 @@
 //! The generated definitions, without a cluster: the files are up to date and promise what operators rely on.
 
-mod fields;
+pub(crate) mod fields;
 mod objects;
-mod schema;
+pub(crate) mod schema;
 
 use agents::api::crd;
 use agents::api::kind::Kind;

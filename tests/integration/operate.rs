@@ -5,6 +5,7 @@ mod explain;
 mod logs;
 mod release;
 mod runs;
+mod upgrade;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -21,7 +22,7 @@ use crate::kit::process::product;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Runs `agents` with nothing in its environment but the cluster, and with nobody at the keyboard.
-async fn agents(kubeconfig: &Path, arguments: &[&str]) -> Result<Said> {
+pub(crate) async fn agents(kubeconfig: &Path, arguments: &[&str]) -> Result<Said> {
     let command = Command::new(product("agents"))
         .args(arguments)
         .env_clear()
@@ -35,6 +36,6 @@ async fn agents(kubeconfig: &Path, arguments: &[&str]) -> Result<Said> {
 
 /// What a command must have ended with; else all that it said.
 #[track_caller]
-fn ended(said: &Said, code: i32) {
+pub(crate) fn ended(said: &Said, code: i32) {
     assert_eq!(said.code, Some(code), "{}\n{}", said.stdout, said.stderr);
 }

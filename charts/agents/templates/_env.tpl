@@ -131,6 +131,8 @@
 {{- define "agents.controllersSettings" -}}
 {{- $own := dict "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" "http://127.0.0.1:4317" "OTEL_SERVICE_NAMESPACE" (include "agents.namespace" .) -}}
 {{- if not .Values.metrics.enabled -}}{{- $own = dict "OTEL_METRICS_EXPORTER" "none" -}}{{- end -}}
+{{- /* The control plane reads the queue from the leader by way of the API server, which reaches no loopback. */ -}}
+{{- if .Values.controlPlane.enabled -}}{{- $_ := set $own "AGENTS_QUEUE_LISTEN" "[::]:8082" -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $own (include "agents.settings" . | fromJson) .Values.env.vars .Values.controllers.env.vars) -}}
 {{- end -}}
 

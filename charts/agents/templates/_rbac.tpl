@@ -190,6 +190,55 @@
   verbs: [create, patch]
 {{- end -}}
 
+{{/* What the control plane may do in the namespaces that it serves; what callers may do is asked for each of them.
+     src/serve/needs.rs says the same; a test compares. */}}
+{{- define "agents.controlPlaneRules" -}}
+# Agents, their runs and what they refer to are shown, and changes of them are told.
+- apiGroups: [agents.proompteng.ai]
+  resources: [agents, agentruns, agentproviders, implementationspecs, implementationsources, versioncontrolproviders, memories]
+  verbs: [get, list, watch]
+# All other kinds are shown as well.
+- apiGroups: [orchestration.proompteng.ai, tools.proompteng.ai, approvals.proompteng.ai, budgets.proompteng.ai, security.proompteng.ai, signals.proompteng.ai, schedules.proompteng.ai, artifacts.proompteng.ai, workspaces.proompteng.ai]
+  resources: [orchestrations, orchestrationruns, tools, toolruns, approvalpolicies, budgets, secretbindings, signals, signaldeliveries, schedules, artifacts, workspaces]
+  verbs: [get, list, watch]
+# Runs are submitted and cancelled.
+- apiGroups: [agents.proompteng.ai]
+  resources: [agentruns]
+  verbs: [create, patch]
+# Approvals are given.
+- apiGroups: [approvals.proompteng.ai]
+  resources: [approvalpolicies/status]
+  verbs: [patch]
+# Signals are made and delivered.
+- apiGroups: [signals.proompteng.ai]
+  resources: [signals, signaldeliveries]
+  verbs: [create]
+# Events of an object are shown.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+# The pods of a run are found, to read their logs.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list]
+# Logs of runs are shown.
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
+{{- end -}}
+
+{{/* What it may do where the controllers are. */}}
+{{- define "agents.followedLeaseRules" -}}
+# Who leads the controllers is followed.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, list, watch]
+# How the queue stands is read from whoever leads, by way of the API server.
+- apiGroups: [""]
+  resources: [pods/proxy]
+  verbs: [get]
+{{- end -}}
+
 {{/* A role and its binding: root, component, name, namespace (none for the whole cluster), rules, account. */}}
 {{- define "agents.role" -}}
 {{- $kind := empty .namespace | ternary "ClusterRole" "Role" -}}
@@ -230,6 +279,14 @@ subjects:
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, list, watch, create, update]
+{{- end -}}
+
+{{- define "agents.apiServerRules" -}}
+# No object may have the machines of the API server called; every cluster lists them there.
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  resourceNames: [kubernetes]
+  verbs: [get]
 {{- end -}}
 
 {{- define "agents.configurationRules" -}}

@@ -1,6 +1,6 @@
 //! The five doors of the webhook: which requests go through each.
 
-use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+use k8s_openapi::api::admissionregistration::v1::{MatchCondition, RuleWithOperations};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use super::selector;
@@ -153,6 +153,16 @@ impl Door {
             }
         }
         rules
+    }
+
+    /// What must hold besides. Only doors that may hold a request up must spare what is on its way out.
+    pub(super) fn conditions(self) -> Vec<MatchCondition> {
+        match self {
+            Self::Mutate | Self::Validate => vec![selector::exemption(), selector::staying()],
+            Self::MutateStatus | Self::ValidateStatus | Self::ValidateDelete => {
+                vec![selector::exemption()]
+            }
+        }
     }
 
     /// Which objects of those are meant: of Jobs only ours.

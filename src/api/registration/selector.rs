@@ -48,6 +48,15 @@ pub(super) fn exemption() -> MatchCondition {
     }
 }
 
+/// What is being deleted is not asked about: it starts nothing any more, and the controllers only let it go. To hold that up
+/// while the webhook does not answer would hold up the deletion of whole namespaces.
+pub(super) fn staying() -> MatchCondition {
+    MatchCondition {
+        name: "not-on-its-way-out".to_owned(),
+        expression: "oldObject == null || !has(oldObject.metadata.deletionTimestamp)".to_owned(),
+    }
+}
+
 /// Labels of a namespace as far as our selectors look at them.
 pub(super) fn labels_of(namespace: &str, territory: Territory) -> Labels {
     let mut labels = Labels::from([(NAMESPACE_NAME.to_owned(), namespace.to_owned())]);

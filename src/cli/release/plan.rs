@@ -18,6 +18,19 @@ const NAMED: usize = 10;
 pub(super) enum Thing {
     Job,
     Pod,
+    AgentRun,
+    ToolRun,
+}
+
+impl Thing {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Job => "Job",
+            Self::Pod => "Pod",
+            Self::AgentRun => "AgentRun",
+            Self::ToolRun => "ToolRun",
+        }
+    }
 }
 
 /// What the object tells that is told nowhere else.
@@ -33,12 +46,14 @@ pub(super) enum Fate {
     WithJob,
     /// How a Job ended that is gone, or that nothing holds any more.
     LastWitness(PodState),
+    /// Nothing: a run waits until what it started has been stopped.
+    Cleanup,
 }
 
 impl Fate {
     fn is_lost(self) -> bool {
         match self {
-            Self::Recorded | Self::WithJob => false,
+            Self::Recorded | Self::WithJob | Self::Cleanup => false,
             Self::Ended(_) | Self::AtWork | Self::LastWitness(_) => true,
         }
     }
@@ -53,6 +68,7 @@ impl Fate {
             Self::LastWitness(PodState::Succeeded) => "last witness: ended well",
             Self::LastWitness(PodState::Failed) => "last witness: ended badly",
             Self::LastWitness(PodState::Active) => "last witness: at work",
+            Self::Cleanup => "held until its Jobs are stopped",
         }
     }
 }
@@ -66,7 +82,7 @@ pub(super) struct Held {
     pub(super) fate: Fate,
 }
 
-/// All that is held: Jobs first, since a Job whose pods go before it might start new ones.
+/// All that is held: Jobs first, since a Job whose pods go before it might start new ones, and runs last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) held: Vec<Held>,
@@ -94,6 +110,20 @@ impl Plan {
         }
     }
 
+    /// The same, with those of these runs that are held.
+    pub(super) fn and_runs<K: Resource>(mut self, thing: Thing, runs: &[K]) -> Self {
+        let held = runs
+            .iter()
+            .filter(|run| has(*run, finalizer::RUNTIME_CLEANUP));
+        self.held.extend(held.map(|run| Held {
+            thing,
+            name: run.name_any(),
+            run: format!("{}/{}", thing.kind(), run.name_any()),
+            fate: Fate::Cleanup,
+        }));
+        self
+    }
+
     /// Whether an outcome would be lost.
     pub(super) fn loses(&self) -> bool {
         self.held.iter().any(|held| held.fate.is_lost())
@@ -114,14 +144,8 @@ impl Plan {
         }
         let rows: Vec<Vec<Cell>> = self.held.iter().map(row).collect();
         let mut text = table(&["KIND", "NAME", "RUN", "STATE"], &rows, paint);
-        let (are, verb) = match self.held.len() {
-            1 => ("is", "its"),
-            _ => ("are", "their"),
-        };
-        text += &format!(
-            "\n{} {are} held in {place} for {verb} outcome.\n",
-            self.count()
-        );
+        let are = if self.held.len() == 1 { "is" } else { "are" };
+        text += &format!("\n{} {are} held in {place}.\n", self.count());
         let lost: BTreeSet<&str> = self
             .held
             .iter()
@@ -147,17 +171,13 @@ impl Plan {
 }
 
 fn row(held: &Held) -> Vec<Cell> {
-    let kind = match held.thing {
-        Thing::Job => "Job",
-        Thing::Pod => "Pod",
-    };
     let tone = if held.fate.is_lost() {
         Tone::Bad
     } else {
         Tone::Good
     };
     vec![
-        kind.into(),
+        held.thing.kind().into(),
         (&held.name).into(),
         (&held.run).into(),
         Cell::toned(held.fate.words(), Some(tone)),
@@ -223,6 +243,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::api::kinds::AgentRun;
 
     fn job(name: &str, recorded: bool, ended: Option<&str>) -> Job {
         let annotations = match recorded {
@@ -296,7 +317,7 @@ mod tests {
         let plan = Plan::of(&[job("fix", false, Some("Complete"))], &[]);
         let expected = "KIND   NAME   RUN            STATE\n\
             Job    fix    AgentRun/fix   ended well, not recorded\n\n\
-            1 object is held in namespace team for its outcome.\n\
+            1 object is held in namespace team.\n\
             Outcomes that are not recorded and would be lost: AgentRun/fix.\n";
         assert_eq!(plan.text("namespace team", Paint::PLAIN), expected);
         let plan = Plan::of(&[job("fix", true, None)], &[pod("fix", "Failed")]);
@@ -307,6 +328,29 @@ mod tests {
         );
         let nothing = Plan::default().text("namespace team", Paint::PLAIN);
         assert_eq!(nothing, "Nothing of ours is held in namespace team.\n");
+    }
+
+    #[test]
+    fn a_run_is_held_for_its_cleanup_and_loses_nothing() {
+        let run = |finalizers: Value| -> AgentRun {
+            serde_json::from_value(json!({
+                "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun",
+                "metadata": {"name": "fix", "finalizers": finalizers},
+                "spec": {"agentRef": {"name": "coder"}, "runtime": {"type": "job"}},
+            }))
+            .unwrap()
+        };
+        let runs = [
+            run(json!([finalizer::RUNTIME_CLEANUP])),
+            run(json!(["other"])),
+        ];
+        let plan = Plan::default().and_runs(Thing::AgentRun, &runs);
+        let expected = "KIND       NAME   RUN            STATE\n\
+            AgentRun   fix    AgentRun/fix   held until its Jobs are stopped\n\n\
+            1 object is held in namespace team.\n\
+            Every outcome is recorded: nothing would be lost.\n";
+        assert_eq!(plan.text("namespace team", Paint::PLAIN), expected);
+        assert!(!plan.loses());
     }
 
     #[test]

@@ -15,7 +15,7 @@ fn carriers(rendered: &Rendered, name: &str) -> Vec<&'static str> {
 #[tokio::test]
 async fn the_stages_of_the_switch_render_one_kind_or_both() -> Result<()> {
     let helm = Helm::new().await?;
-    let on = |delivery: Value| json!({"controlPlane": {"enabled": true}, "progressiveDelivery": delivery});
+    let on = |delivery: Value| json!({"progressiveDelivery": delivery});
     let (deployment, both, rollout) = (
         vec!["Deployment"],
         vec!["Deployment", "Rollout"],

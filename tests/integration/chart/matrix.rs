@@ -117,6 +117,9 @@ fn check(rendered: &Rendered) -> Result<()> {
     }
     starts::<agents::controller::Config>(rendered, "controllers")?;
     starts::<agents_sidecar::Config>(rendered, "sidecar")?;
+    if rendered.container("control-plane").is_ok() {
+        starts::<agents::serve::Config>(rendered, "control-plane")?;
+    }
     if rendered.container("webhook").is_ok() {
         starts::<agents_webhook::Config>(rendered, "webhook")?;
     }

@@ -124,12 +124,7 @@ async fn what_was_left_out_and_what_comes_next_is_said() -> Result<()> {
         "agents",
         "--dry-run=client",
     ];
-    let said = helm
-        .run(
-            &[&install[..], &["--set", "controlPlane.enabled=true"]].concat(),
-            "",
-        )
-        .await?;
+    let said = helm.run(&install, "").await?;
     let notes = said
         .stdout
         .split_once("NOTES:")
@@ -139,10 +134,12 @@ async fn what_was_left_out_and_what_comes_next_is_said() -> Result<()> {
         "ServiceMonitor: the cluster does not have this kind (metrics.serviceMonitor.renderMode)",
         "PodMonitor: metrics.podMonitor.renderMode is never",
         "Rollout: progressiveDelivery.enabled is false",
+        "Role in the namespace default: rbac.clusterScoped is false",
         "kubectl --namespace agents rollout status deployment/agents-controllers",
         "kubectl --namespace agents rollout status deployment/agents\n",
         "kubectl --namespace agents rollout status deployment/agents-webhook",
         "The webhook is on the rung deny-ignore",
+        "agents release --namespace agents\n",
     ] {
         assert!(
             notes.contains(line),

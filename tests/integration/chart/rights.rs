@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use agents::{
     admission::known::Known,
+    api::kind::Kind,
     cluster::{Need, Scope},
     kit::config::{Flags, Settings},
 };
@@ -53,7 +54,6 @@ fn granted(rendered: &Rendered, component: &str) -> BTreeSet<Right> {
 
 /// Whether a resource is in a group, as far as ours are concerned.
 fn exists(group: &str, resource: &str) -> bool {
-    use agents::api::kind::Kind;
     let plain = resource.trim_end_matches("/status");
     match Kind::ALL.into_iter().find(|kind| kind.plural() == plain) {
         Some(kind) => kind.group() == group,
@@ -92,6 +92,14 @@ fn welcome(places: &BTreeSet<String>) -> BTreeSet<Right> {
     rights
 }
 
+/// Where the API server is may be looked up before something outside is called, but not where rights end at named namespaces.
+fn of_calls(values: &Value, work: &BTreeSet<Right>) -> Option<Right> {
+    let calls = |(_, _, resource, _): &Right| resource == "implementationsources";
+    let is_wide = values["rbac"]["clusterScoped"] == true;
+    let slices = right("default", "discovery.k8s.io", "endpointslices", "get");
+    (is_wide && work.iter().any(calls)).then_some(slices)
+}
+
 fn places(rights: &BTreeSet<Right>) -> BTreeSet<String> {
     rights.iter().map(|(place, ..)| place.clone()).collect()
 }
@@ -102,6 +110,7 @@ async fn the_controllers_get_what_they_and_their_sidecar_need_and_no_more() -> R
     let cases = [
         json!({}),
         json!({"rbac": {"clusterScoped": true}, "controller": {"namespaces": ["*"]}}),
+        json!({"rbac": {"clusterScoped": true}, "controller": {"enabled": false, "namespaces": ["*"]}}),
         json!({"controller": {"namespaces": ["a", "b"]}}),
         json!({"controller": {"vcsProviders": {"enabled": false}, "leaderElection": {"enabled": false}}}),
         json!({"controller": {"leaderElection": {"leaseNamespace": "leases"}}}),
@@ -135,6 +144,7 @@ async fn the_controllers_get_what_they_and_their_sidecar_need_and_no_more() -> R
             // A role in the whole cluster covers the lease's namespace as well, but the lease has its own.
             assert!(found.iter().any(|(place, ..)| place.is_empty()));
         }
+        wanted.extend(of_calls(&values, &work));
         let missing: Vec<_> = wanted.difference(&found).collect();
         let unused: Vec<_> = found.difference(&wanted).collect();
         assert_eq!((missing, unused), (vec![], vec![]), "{values}");
@@ -178,6 +188,70 @@ async fn the_webhook_gets_what_it_looks_up_and_its_own_configurations() -> Resul
 }
 
 #[tokio::test]
+async fn of_the_namespace_default_nothing_but_the_addresses_of_the_api_server_is_read() -> Result<()>
+{
+    let values = json!({"rbac": {"clusterScoped": true}});
+    let rendered = Helm::new().await?.render(&values, &[]).await?;
+    let roles = rendered.all("Role").chain(rendered.all("RoleBinding"));
+    let mut there: Vec<_> = roles
+        .filter(|role| role["metadata"]["namespace"] == "default")
+        .collect();
+    let binding = there.pop().context("a binding")?;
+    let role = there.pop().context("a role")?;
+    assert_eq!(there, Vec::<&Value>::new());
+    let rule = json!({
+        "apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"],
+        "resourceNames": ["kubernetes"], "verbs": ["get"],
+    });
+    assert_eq!(role["rules"], json!([rule]));
+    assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
+    assert_eq!(binding["subjects"][0]["namespace"], NAMESPACE);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_control_plane_gets_what_it_needs_and_no_more() -> Result<()> {
+    let helm = Helm::new().await?;
+    let cases = [
+        json!({}),
+        json!({"rbac": {"clusterScoped": true}, "controller": {"namespaces": ["*"]}}),
+        json!({"controller": {"namespaces": ["a", "b"]}}),
+        json!({"controller": {"leaderElection": {"leaseNamespace": "leases"}}}),
+    ];
+    for values in cases {
+        let rendered = helm.render(&values, &[]).await?;
+        let config: agents::serve::Config = settings(&rendered, "control-plane")?;
+        let needs = agents::serve::needs(&config).context("the namespace of the lease")?;
+        assert_eq!(
+            granted(&rendered, "control-plane"),
+            needed(&needs),
+            "{values}"
+        );
+    }
+    Ok(())
+}
+
+/// The reviews of callers are no rule of ours but a role that every cluster has.
+#[tokio::test]
+async fn the_control_plane_may_ask_who_calls_unless_its_value_says_no() -> Result<()> {
+    let helm = Helm::new().await?;
+    let rendered = helm.render(&json!({}), &[]).await?;
+    let binding = rendered.get("ClusterRoleBinding/agents-agents-auth-delegator")?;
+    assert_eq!(binding["roleRef"]["name"], "system:auth-delegator");
+    let account =
+        json!([{"kind": "ServiceAccount", "name": "agents-control-plane", "namespace": NAMESPACE}]);
+    assert_eq!(binding["subjects"], account);
+    let pod = rendered.get("Deployment/agents")?;
+    let runs_as = pod.pointer("/spec/template/spec/serviceAccountName");
+    assert_eq!(runs_as, Some(&Value::from("agents-control-plane")));
+    let values = json!({"controlPlane": {"rbac": {"authDelegator": false}}});
+    let rendered = helm.render(&values, &[]).await?;
+    let bound = rendered.get("ClusterRoleBinding/agents-agents-auth-delegator");
+    assert!(bound.is_err());
+    Ok(())
+}
+
+#[tokio::test]
 async fn each_right_in_the_whole_cluster_can_be_switched_off() -> Result<()> {
     let helm = Helm::new().await?;
     let wide = |rendered: &Rendered| -> Vec<String> {
@@ -185,9 +259,7 @@ async fn each_right_in_the_whole_cluster_can_be_switched_off() -> Result<()> {
         let names = bindings.filter_map(|binding| binding["metadata"]["name"].as_str());
         names.map(str::to_owned).collect()
     };
-    let on = helm
-        .render(&json!({"controlPlane": {"enabled": true}}), &[])
-        .await?;
+    let on = helm.render(&json!({}), &[]).await?;
     assert_eq!(
         wide(&on),
         [
@@ -196,13 +268,13 @@ async fn each_right_in_the_whole_cluster_can_be_switched_off() -> Result<()> {
         ]
     );
     let off = json!({
-        "controlPlane": {"enabled": true, "rbac": {"authDelegator": false}},
+        "controlPlane": {"rbac": {"authDelegator": false}},
         "webhook": {"rbac": {"readConfigurations": false}},
     });
     let off = helm.render(&off, &[]).await?;
     assert_eq!(wide(&off), Vec::<String>::new());
     assert_eq!(off.all("ClusterRole").count(), 0);
-    let own = json!({"controlPlane": {"enabled": true}, "rbac": {"create": false}});
+    let own = json!({"rbac": {"create": false}});
     let own = helm.render(&own, &[]).await?;
     let rbac = own.objects.iter().filter(|object| {
         object["apiVersion"]
@@ -215,7 +287,7 @@ async fn each_right_in_the_whole_cluster_can_be_switched_off() -> Result<()> {
 
 #[tokio::test]
 async fn a_sentence_stands_above_every_rule() -> Result<()> {
-    let values = json!({"controlPlane": {"enabled": true}, "runnerServiceAccount": {"create": true, "rbac": {"create": true}}});
+    let values = json!({"runnerServiceAccount": {"create": true, "rbac": {"create": true}}});
     let rendered = Helm::new().await?.render(&values, &[]).await?;
     let lines: Vec<_> = rendered.text.lines().map(str::trim_start).collect();
     let mut rules = 0;

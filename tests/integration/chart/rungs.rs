@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use support::helm::{Helm, NAMESPACE};
 
 /// The rung as the chart calls it: its name says what happens while the webhook does not answer.
-fn in_values(rung: Rung) -> &'static str {
+pub(super) fn in_values(rung: Rung) -> &'static str {
     match rung {
         Rung::Deny => "deny-ignore",
         Rung::Audit | Rung::Warn | Rung::FailLabelled | Rung::Fail => rung.as_str(),

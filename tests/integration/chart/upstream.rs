@@ -87,7 +87,6 @@ async fn every_accepted_value_shows_where_it_did() -> Result<()> {
         let mut values: Value = serde_json::from_str(&with)?;
         // A mark that keeps rows apart is no value.
         values.as_object_mut().context("an object")?.remove("x");
-        merge(&mut values, &json!({"controlPlane": {"enabled": true}}));
         let rows: Vec<_> = rows
             .into_iter()
             .filter(|row| !is_meaningless(row))
@@ -101,6 +100,7 @@ async fn every_accepted_value_shows_where_it_did() -> Result<()> {
             assert_eq!(there, wanted, "{}", row.path);
         }
         starts::<agents::controller::Config>(&rendered, "controllers")?;
+        starts::<agents::serve::Config>(&rendered, "control-plane")?;
         starts::<agents_webhook::Config>(&rendered, "webhook")?;
         starts::<agents_sidecar::Config>(&rendered, "sidecar")?;
     }
@@ -157,9 +157,7 @@ async fn what_the_earlier_chart_says_by_default_of_refused_values_is_accepted() 
 async fn the_values_of_the_operators_render() -> Result<()> {
     let text = fs::read_to_string(repository().join("tests/fixtures/chart/operators.yaml"))?;
     let values: Value = serde_saphyr::from_str(&text)?;
-    let mut on = values.clone();
-    merge(&mut on, &json!({"controlPlane": {"enabled": true}}));
-    let rendered = Helm::new().await?.render(&on, &[]).await?;
+    let rendered = Helm::new().await?.render(&values, &[]).await?;
     let controllers = rendered.variables("controllers")?;
     let expected = [
         ("JANGAR_AGENTS_CONTROLLER_NAMESPACES", "agents"),

@@ -559,7 +559,7 @@ fn go_together(one: &Row, other: &Row) -> bool {
 }
 
 /// Renders a few charts, each with many of the rows, and looks for each variable in its own.
-async fn all_are_mapped(table: &[Row], container: &str, common: &Value) -> Result<()> {
+async fn all_are_mapped(table: &[Row], container: &str) -> Result<()> {
     let helm = Helm::new().await?;
     let mut open = table.to_vec();
     while !open.is_empty() {
@@ -568,7 +568,7 @@ async fn all_are_mapped(table: &[Row], container: &str, common: &Value) -> Resul
             let fits = now.iter().all(|taken| go_together(&row, taken));
             if fits { now.push(row) } else { later.push(row) }
         }
-        let mut values = common.clone();
+        let mut values = json!({});
         for (path, value, ..) in &now {
             merge(&mut values, &at(path, &serde_json::from_str(value)?));
         }
@@ -579,6 +579,7 @@ async fn all_are_mapped(table: &[Row], container: &str, common: &Value) -> Resul
             assert_eq!(found, Some(text), "{path}={value} -> {variable}");
         }
         starts::<agents::controller::Config>(&rendered, "controllers")?;
+        starts::<agents::serve::Config>(&rendered, "control-plane")?;
         starts::<agents_webhook::Config>(&rendered, "webhook")?;
         starts::<agents_sidecar::Config>(&rendered, "sidecar")?;
         open = later;
@@ -588,19 +589,18 @@ async fn all_are_mapped(table: &[Row], container: &str, common: &Value) -> Resul
 
 #[tokio::test]
 async fn values_become_the_variables_that_operators_know() -> Result<()> {
-    all_are_mapped(MAPPED, "controllers", &json!({})).await
+    all_are_mapped(MAPPED, "controllers").await
 }
 
 #[tokio::test]
 async fn the_control_plane_has_its_own() -> Result<()> {
-    let on = json!({"controlPlane": {"enabled": true}});
-    all_are_mapped(MAPPED_FOR_CONTROL_PLANE, "control-plane", &on).await
+    all_are_mapped(MAPPED_FOR_CONTROL_PLANE, "control-plane").await
 }
 
 #[tokio::test]
 async fn the_nearer_word_wins_and_no_name_is_given_twice() -> Result<()> {
     let values = json!({
-        "controlPlane": {"enabled": true, "env": {"vars": {"B": "plane", "C": "plane", "JANGAR_GRPC_PORT": "1"}}},
+        "controlPlane": {"env": {"vars": {"B": "plane", "C": "plane", "JANGAR_GRPC_PORT": "1"}}},
         "controllers": {"env": {"vars": {"B": "controllers", "D": "controllers", "E": 2_592_000}}},
         "controller": {"queue": {"cluster": 5}},
         "env": {

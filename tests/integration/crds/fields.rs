@@ -9,7 +9,7 @@ use std::fs;
 use support::fixtures::repository;
 
 /// The fields of `upstream-fields.tsv`, by definition and path.
-fn upstream() -> BTreeMap<(String, String), Field> {
+pub(crate) fn upstream() -> BTreeMap<(String, String), Field> {
     let text = fs::read_to_string(repository().join("tests/fixtures/upstream-fields.tsv")).unwrap();
     text.lines()
         .skip(1)

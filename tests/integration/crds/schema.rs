@@ -7,12 +7,12 @@ use support::fixtures;
 
 /// What a schema says about one field.
 #[derive(Debug, PartialEq)]
-pub(super) struct Field {
-    pub(super) type_: String,
-    pub(super) format: String,
-    pub(super) required: bool,
-    pub(super) values: BTreeSet<String>,
-    pub(super) limits: BTreeSet<String>,
+pub(crate) struct Field {
+    pub(crate) type_: String,
+    pub(crate) format: String,
+    pub(crate) required: bool,
+    pub(crate) values: BTreeSet<String>,
+    pub(crate) limits: BTreeSet<String>,
 }
 
 /// The schema of a kind as it is in `crds/`.

@@ -7,13 +7,13 @@ use serde_json::json;
 use support::{lab, wait};
 
 use super::{agents, ended};
-use crate::controller::pods;
+use crate::controller::custody::pods;
 use crate::controller::scene::{ALONE, DEADLINE, Scene};
 
 #[tokio::test]
 async fn the_log_of_a_real_pod_is_followed_to_its_end_and_read_again() -> Result<()> {
     let lab = support::node_lab!();
-    let (scene, image) = pods::stage(lab).await?;
+    let (scene, image) = pods::stage(lab, &[]).await?;
     let _controller = scene.controller_by(lab.kubeconfig())?;
     pods::run(&scene, &image, "wait", json!({})).await?;
     let words = ["run", "-n", &scene.here.name, "logs", "wait"];
