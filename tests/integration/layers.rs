@@ -3,6 +3,7 @@
 //! The compiler checks what a package may see (`make lint` checks each package alone); this checks what a module may see.
 
 mod reading;
+mod told;
 
 use agents::api::kind::Kind;
 use reading::{Source, entries, files, functions, offences, sources};

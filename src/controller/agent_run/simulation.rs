@@ -17,6 +17,7 @@ mod truth;
 mod world;
 
 use std::cell::Cell;
+use std::mem::take;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -53,6 +54,8 @@ use world::{NAMESPACE, News, RUN, Sort, World};
 const SCHEDULES: u64 = 300;
 /// Seeds that once showed a fault, whatever the number of those that are tried.
 const REMEMBERED: [u64; 2] = [16_978, 24_479];
+/// Seeds after which it is told how far it has come.
+const TOLD_EVERY: u64 = 10_000;
 /// Looks at the run while everything may happen.
 const LOOKS: usize = 14;
 /// Looks until nothing happens any more.
@@ -67,6 +70,8 @@ struct Sim {
     world: World,
     truth: Truth,
     rng: fastrand::Rng,
+    /// Chance about what is told again, apart from all else: so a seed means the same with it and without.
+    echo: fastrand::Rng,
     climate: Climate,
     /// Times that someone will still interfere.
     trouble: u8,
@@ -89,6 +94,8 @@ struct Controller {
     wakes: Arc<Wakes>,
     /// What was heard of each sort of news.
     heard: [usize; 3],
+    /// What was there before the last list, which no watch tells again.
+    listed: usize,
 }
 
 const HEARD: [Sort; 3] = [Sort::Run, Sort::Job, Sort::Pod];
@@ -112,6 +119,7 @@ impl Sim {
             world,
             truth: Truth::default(),
             rng,
+            echo: fastrand::Rng::with_seed(!seed),
             climate,
             trouble,
             faults,
@@ -193,7 +201,26 @@ impl Sim {
         if news.sort == Sort::Job {
             self.truth.heard(&news.object);
         }
+        self.echo(which);
         true
+    }
+
+    /// A watch may tell something twice, and one that is taken up again may begin with what was told already.
+    fn echo(&mut self, which: usize) {
+        if self.is_still {
+            return;
+        }
+        let back = match self.echo.u8(..16) {
+            0 => 1,
+            1 => self.echo.usize(2..6),
+            _ => return,
+        };
+        if let Some(controller) = &mut self.controller {
+            let from = controller.heard[which].saturating_sub(back);
+            controller.heard[which] = from.max(controller.listed);
+            let sort = HEARD[which];
+            self.world.say(format!("news of {sort:?} is told again"));
+        }
     }
 
     /// What is there now was listed.
@@ -207,7 +234,8 @@ impl Sim {
     fn relist(&mut self) {
         if let Some(controller) = &mut self.controller {
             controller.list(&self.world);
-            controller.heard = [self.world.news.len(); 3];
+            controller.listed = self.world.news.len();
+            controller.heard = [controller.listed; 3];
             self.has_listed();
         }
     }
@@ -248,12 +276,14 @@ impl Controller {
         ));
         let wakes = Wakes::new(Arc::clone(&runs), work);
         let sim = server.sim();
+        let listed = sim.world.news.len();
         let controller = Self {
             runs,
             context,
             shelves,
             wakes,
-            heard: [sim.world.news.len(); 3],
+            heard: [listed; 3],
+            listed,
         };
         controller.list(&sim.world);
         controller
@@ -413,9 +443,10 @@ async fn play(seed: u64, broken: Option<Rule>) -> (Vec<String>, Vec<String>) {
     server.sim().trouble = 0;
     settle(&server).await;
     let mut sim = server.sim();
+    sim.controller = None; // it knows the server, which knows it: neither would ever be freed
     let Sim { world, truth, .. } = &mut *sim;
     truth.judge(world);
-    (truth.wrongs.clone(), world.trace.clone())
+    (take(&mut truth.wrongs), take(&mut world.trace))
 }
 
 /// Lets everyone work until nothing happens any more.
@@ -482,6 +513,9 @@ fn work(worker: u64, workers: u64, schedules: u64) {
             "seed {seed}: {wrongs:#?}\nreplay with SIMULATE_SEED={seed}; what happened:\n{}",
             trace.join("\n")
         );
+        if worker == 0 && seed > 0 && seed % TOLD_EVERY == 0 {
+            println!("{seed} of {schedules} schedules");
+        }
     }
 }
 

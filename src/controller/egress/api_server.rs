@@ -1,5 +1,6 @@
 //! Where the API server is, besides under the address that we use: no object may send us there.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(super) type Place = (String, u16);
 pub(super) struct ApiServer {
     /// When its machines were looked up last.
     looked: Mutex<Option<Instant>>,
+    /// Whether it was said that they may not be looked up.
+    is_told: AtomicBool,
 }
 
 impl ApiServer {
@@ -41,11 +44,24 @@ impl ApiServer {
         let api: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
         match timeout(DEADLINE, api.get_opt(NAME)).await {
             Ok(Ok(slice)) => Some(slice.as_ref().map(machines).unwrap_or_default()),
+            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
+                self.say_what_is_not_checked();
+                None
+            }
             Ok(Err(error)) => {
                 tracing::debug!(%error, "The machines of the API server cannot be looked up");
                 None
             }
             Err(_) => None,
+        }
+    }
+
+    /// Where rights end at named namespaces this is as it must be, so it is said once.
+    fn say_what_is_not_checked(&self) {
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "EndpointSlice kubernetes in namespace default may not be read: calls to the machines of the API server are not told from calls to others at their addresses"
+            );
         }
     }
 }

@@ -1,5 +1,11 @@
 //! No outcome is lost: the cases of a Job that goes before its time, with the controller there or away.
 
+pub(super) mod crash;
+mod lifecycle;
+pub(crate) mod pods;
+mod report;
+mod witness;
+
 use agents::api::contract::{finalizer, label};
 use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result};
@@ -257,6 +263,41 @@ async fn a_job_that_only_says_that_it_is_ours_is_not_taken_over() -> Result<()> 
     jobs.delete("forged-job", &DeleteParams::background())
         .await?;
     scene.until_phase("forged", "Running").await?;
+    Ok(())
+}
+
+/// What is left when someone strips a Job before its uid is kept, deletes it without its pod, and strips that too. It may be
+/// its work, so nothing is started beside it.
+#[tokio::test]
+async fn nothing_is_started_beside_a_pod_that_was_cut_off_by_hand() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let run = scene.run("cut", json!({})).await?;
+    let reserved = json!({"status": {"phase": "Pending", "jobRef": {"name": "cut-job", "namespace": scene.here.name}}});
+    let runs = scene.here.api::<AgentRun>();
+    runs.patch_status("cut", &PatchParams::default(), &Patch::Merge(reserved))
+        .await?;
+    let left: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "cut-job-x", "labels": {
+            label::AGENT_RUN: "cut", label::RUN_UID: run.metadata.uid, label::JOB_NAME: "cut-job",
+        }},
+        "spec": {"containers": [{"name": "agent-runner", "image": "registry.example.com/runner:1"}]},
+    }))?;
+    let pods = scene.here.api::<Pod>();
+    pods.create(&PostParams::default(), &left).await?;
+    let _controller = scene.controller().await?;
+    let waits = scene
+        .until("cut", |run| condition(run, "Blocked").is_some())
+        .await?;
+    assert_eq!(
+        condition(&waits, "Blocked"),
+        holds("True", "JobNameConflict")
+    );
+    let jobs = scene.here.api::<Job>();
+    assert!(jobs.get_opt("cut-job").await?.is_none());
+    pods.delete("cut-job-x", &DeleteParams::default().grace_period(0))
+        .await?;
+    scene.until_phase("cut", "Running").await?;
     Ok(())
 }
 

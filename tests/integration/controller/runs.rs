@@ -1,5 +1,13 @@
 //! A run from apply to its end.
 
+mod admission;
+mod asked;
+mod custom;
+mod refuses;
+mod stop;
+mod waits;
+mod workflow;
+
 use agents::api::contract::annotation;
 use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result};

@@ -1,5 +1,9 @@
 //! A namespace with a controller of its own, and what tests do in it.
 
+mod any;
+pub(super) mod endpoint;
+mod looks;
+
 use std::path::Path;
 use std::time::Duration;
 

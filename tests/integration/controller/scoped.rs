@@ -6,12 +6,13 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use support::{gateway::Gateway, lab};
 use tempfile::TempDir;
 
 use super::scene::Scene;
+use super::scene::endpoint::{Endpoint, LOOPBACK, said};
 
 /// What `docs/controller.md` says that the program needs, in one namespace.
 fn rules() -> Value {
@@ -81,10 +82,10 @@ async fn account(scene: &Scene, folder: &TempDir) -> Result<std::path::PathBuf> 
 #[tokio::test]
 async fn a_role_in_its_namespace_is_all_that_it_needs() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[(env::CLUSTER_SCOPED, "false")]).await?;
+    let scene = Scene::with_agent(&[(env::CLUSTER_SCOPED, "false"), LOOPBACK]).await?;
     let folder = TempDir::new()?;
     let way = Gateway::open(&account(&scene, &folder).await?, None).await?;
-    let _controller = scene.controller_by(way.kubeconfig())?;
+    let mut controller = scene.controller_by(way.kubeconfig())?;
     let run = scene.run("small", json!({})).await?;
     scene.until_phase("small", "Running").await?;
     scene.end_pod("small", 0).await?;
@@ -97,5 +98,49 @@ async fn a_role_in_its_namespace_is_all_that_it_needs() -> Result<()> {
     scene.make(Kind::Signal, "x", json!({})).await?;
     scene.until_ready(Kind::Signal, "x", "True Active").await?;
     assert_eq!(way.refused(), Vec::<String>::new());
+
+    let server = Endpoint::start(|_| said(200, &[], &json!({"status": "succeeded"}))).await?;
+    let config = json!({"endpoint": server.url("/runs")});
+    let custom = json!({"runtime": {"type": "custom", "config": config}});
+    scene.run("far", custom).await?;
+    scene.until_phase("far", "Succeeded").await?;
+    let not_checked = "EndpointSlice kubernetes in namespace default may not be read";
+    let is_it = |line: &Value| {
+        let message = line["message"].as_str();
+        message.is_some_and(|message| message.starts_with(not_checked))
+    };
+    controller.line("what is not checked", is_it).await;
+    let slice = "GET /apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+    assert_eq!(way.refused(), [slice]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_cleaned_up_is_told_and_tried_again() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&[(env::CLUSTER_SCOPED, "false")]).await?;
+    let folder = TempDir::new()?;
+    let _controller = scene.controller_by(&account(&scene, &folder).await?)?;
+    let run = scene.run("left", json!({})).await?;
+    scene.until_phase("left", "Running").await?;
+    let mut less = rules();
+    less[0]["verbs"] = json!(["get", "list", "watch"]);
+    set_rules(&scene, less).await?;
+    scene.end_pod("left", 0).await?;
+    scene.until_phase("left", "Succeeded").await?;
+    let told = scene.told(&run, "CleanupFailed").await?;
+    let told = told.iter().find(|said| said.reason == "CleanupFailed");
+    let note = &told.context("the Event")?.note;
+    assert!(note.starts_with("could not let the Job go: "), "{note}");
+    set_rules(&scene, rules()).await?;
+    scene.until_free("left").await
+}
+
+async fn set_rules(scene: &Scene, rules: Value) -> Result<()> {
+    let rules = Patch::Merge(json!({ "rules": rules }));
+    let roles = scene.here.api::<Role>();
+    roles
+        .patch("robot", &PatchParams::default(), &rules)
+        .await?;
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! What a controller tells over OTLP: metrics and traces, read with a capture.
 
+mod queue_stream;
+mod storm;
+
 use std::collections::BTreeMap;
 
 use agents::api::contract::{annotation, env, metric};

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use super::actors::{strip, work};
 use super::server::{Fate, Server};
 use super::world::{Propagation, RUN, Sort, name};
-use super::{Sim, look, runtime};
+use super::{Sim, look, play, runtime};
 use crate::api::contract::finalizer;
 
 /// Which news is heard: the positions in `HEARD`.
@@ -64,6 +64,29 @@ fn let_go(server: &Server) -> String {
     let Sim { world, truth, .. } = &mut *sim;
     strip(world, truth, (Sort::Pod, &pod), finalizer::EVIDENCE);
     pod
+}
+
+fn remove(server: &Server, pod: &str) {
+    let mut sim = server.sim();
+    sim.world.delete(Sort::Pod, pod, Propagation::Background);
+}
+
+/// Someone removes the Job and then its pod, whatever holds them.
+fn lose(server: &Server) {
+    cut_off(server);
+    let pod = let_go(server);
+    remove(server, &pod);
+}
+
+/// The run has failed for want of its Job, which was not made again.
+fn assert_lost(server: &Server) {
+    let (phase, missing) = stands(server, "JobMissing");
+    assert_eq!(
+        (&*phase, missing.as_deref()),
+        ("Failed", Some("JobDeletedWhileRunning"))
+    );
+    assert!(server.sim().world.all(Sort::Job).is_empty());
+    assert_eq!(wrongs(server), Vec::<String>::new());
 }
 
 fn hear(server: &Server, which: usize) {
@@ -130,10 +153,7 @@ fn nothing_is_started_beside_a_pod_that_may_be_its_work() {
         );
         assert!(server.sim().world.all(Sort::Job).is_empty());
         // When this is gone as well, nothing tells that there ever was a Job.
-        server
-            .sim()
-            .world
-            .delete(Sort::Pod, &pod, Propagation::Background);
+        remove(&server, &pod);
         hear(&server, OF_PODS);
         look(&server).await;
         assert_eq!(server.sim().world.all(Sort::Job).len(), 1);
@@ -146,20 +166,38 @@ fn a_job_that_was_heard_of_is_not_made_again_when_everything_is_gone() {
     runtime().block_on(async {
         let server = asked_for(Fate::Unheard).await;
         hear(&server, OF_JOBS);
-        cut_off(&server);
-        let pod = let_go(&server);
-        server
-            .sim()
-            .world
-            .delete(Sort::Pod, &pod, Propagation::Background);
+        lose(&server);
         hear(&server, OF_JOBS);
         look(&server).await;
-        let (phase, missing) = stands(&server, "JobMissing");
-        assert_eq!(
-            (&*phase, missing.as_deref()),
-            ("Failed", Some("JobDeletedWhileRunning"))
-        );
-        assert!(server.sim().world.all(Sort::Job).is_empty());
-        assert_eq!(wrongs(&server), Vec::<String>::new());
+        assert_lost(&server);
     });
+}
+
+#[test]
+fn a_job_that_is_told_of_again_after_it_went_is_still_lost_and_not_made_again() {
+    runtime().block_on(async {
+        let server = asked_for(Fate::Fine).await;
+        hear(&server, OF_JOBS);
+        let last = server.sim().world.news.len() - 1;
+        lose(&server);
+        hear(&server, OF_JOBS);
+        hear(&server, OF_PODS);
+        {
+            let mut sim = server.sim();
+            sim.controller.as_mut().unwrap().heard[OF_JOBS] = last;
+            assert!(sim.deliver_of(OF_JOBS), "as it was when it worked");
+        }
+        look(&server).await;
+        assert_eq!(stands(&server, "JobMissing"), ("Running".to_owned(), None));
+        hear(&server, OF_JOBS);
+        look(&server).await;
+        assert_lost(&server);
+    });
+}
+
+#[test]
+fn seeds_tell_some_news_again() {
+    let (_, trace) = runtime().block_on(play(0, None));
+    let again = trace.iter().filter(|line| line.ends_with("is told again"));
+    assert!(again.count() > 0, "{}", trace.join("\n"));
 }
