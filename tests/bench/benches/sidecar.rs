@@ -1,84 +1,52 @@
-//! `make bench-sidecar`: what the release build of the sidecar costs per point, per series and per scrape.
+//! `make bench-sidecar`: what the release build of the sidecar costs per point, per series and per scrape, and whether it grows.
 
 use agents_bench::{
     cpu::{Side, beside},
-    points::{Sort, json, request},
-    program::{Program, free_address},
-    table::Table,
+    points::Sort,
+    program::Program,
+    sidecar::{Sender, Sidecar, Told, Way, kept},
+    table::{Table, at_most, thousands, verdict},
     watched,
 };
 use agents_sidecar::args::variable;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
-use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use std::{
-    ffi::{OsStr, OsString},
-    net::SocketAddr,
-    time::{Duration, Instant},
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use std::time::{Duration, Instant};
+use support::metrics::Page;
+use tokio::{
+    net::TcpStream,
+    runtime::{Builder, Runtime},
+    task::JoinSet,
+    time::interval,
 };
-use tokio::{net::TcpStream, runtime::Builder, task::JoinSet};
 
 /// Time for each rate.
 const ROUND: Duration = Duration::from_secs(4);
 
-const METRICS: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
+/// Room for everything that is sent.
+const ROOMY: &[(&str, &str)] = &[
+    (variable::OTLP_REQUEST_BYTES, "16777216"),
+    (variable::METRIC_SERIES, "100000"),
+    (variable::SERIES, "200000"),
+];
 
-struct Sidecar {
-    program: Program,
-    grpc: SocketAddr,
-    http: SocketAddr,
-}
-
-impl Sidecar {
-    fn start() -> Result<Self> {
-        let (grpc, http) = (free_address()?, free_address()?);
-        let [grpc_text, http_text] =
-            [grpc, http].map(|address| OsString::from(address.to_string()));
-        let variables = [
-            (variable::OTLP_GRPC_LISTEN, grpc_text.as_os_str()),
-            (variable::OTLP_HTTP_LISTEN, http_text.as_os_str()),
-            (variable::OTLP_REQUEST_BYTES, OsStr::new("16777216")),
-            (variable::METRIC_SERIES, OsStr::new("100000")),
-            (variable::SERIES, OsStr::new("200000")),
-            (variable::QUEUE_STREAMS, OsStr::new("[]")),
-            (variable::JOBS, OsStr::new("off")),
-        ];
-        let program = beside(Side::Serving, || {
-            Program::start("agents-sidecar", &[], &variables)
-        })?;
-        Ok(Self {
-            program,
-            grpc,
-            http,
-        })
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Http,
-    Grpc,
-    Json,
-}
-
-impl Way {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Http => "HTTP, protobuf",
-            Self::Grpc => "gRPC",
-            Self::Json => "HTTP, JSON",
-        }
-    }
-}
+/// What tables of single numbers have.
+const TITLES: &[&str] = &["what", "measured", "bar", ""];
 
 fn main() -> Result<()> {
     println!("{}", rates()?.text());
     println!("{}", sizes()?.text());
+    println!("{}", growth()?.text());
     println!("{}", watched::table()?.text());
     Ok(())
+}
+
+fn runtime() -> Result<Runtime> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
 fn rates() -> Result<Table> {
@@ -94,18 +62,18 @@ fn rates() -> Result<Table> {
         (Way::Grpc, Sort::Histogram, 1_000, Some(1_500_000.0)),
         (Way::Json, Sort::Gauge, 10, None),
         (Way::Json, Sort::Gauge, 1_000, Some(400_000.0)),
+        (Way::Json, Sort::Gauge, 10_000, None),
     ];
     for (way, sort, batch, bar) in cases {
-        let sidecar = Sidecar::start()?;
+        let sidecar = Sidecar::start(ROOMY)?;
         let rate = beside(Side::Asking, || rate(&sidecar, way, sort, batch))?;
-        let verdict = bar.map_or("", |bar| if rate >= bar { "met" } else { "missed" });
         table.row([
             way.name().to_owned(),
             format!("{sort:?}").to_lowercase(),
-            batch.to_string(),
+            thousands(batch as f64),
             thousands(rate),
             bar.map(thousands).unwrap_or_default(),
-            verdict.to_owned(),
+            bar.map(|bar| verdict(rate >= bar)).unwrap_or_default(),
         ]);
     }
     Ok(table)
@@ -119,9 +87,8 @@ fn connections(batch: usize) -> usize {
 
 /// Points per second of processor time, sent one request after the other on each connection.
 fn rate(sidecar: &Sidecar, way: Way, sort: Sort, batch: usize) -> Result<f64> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let body = body(way, sort, 0, batch);
+    runtime()?.block_on(async {
+        let body = way.body(sort, 0, batch);
         let mut senders = Vec::new();
         for _ in 0..connections(batch) {
             let mut sender = Sender::connect(sidecar, way).await?;
@@ -150,180 +117,48 @@ fn rate(sidecar: &Sidecar, way: Way, sort: Sort, batch: usize) -> Result<f64> {
     })
 }
 
-/// The same time again is what a sender repeats, so that every request is taken.
-fn body(way: Way, sort: Sort, first: usize, batch: usize) -> Bytes {
-    const TIME: u64 = 1_700_000_000_000_000_000;
-    match way {
-        Way::Http => request(sort, first, batch, TIME).into(),
-        Way::Json => json(first, batch, TIME).into(),
-        Way::Grpc => {
-            let message = request(sort, first, batch, TIME);
-            let length = u32::try_from(message.len())
-                .unwrap_or(u32::MAX)
-                .to_be_bytes();
-            [&[0][..], &length, &message].concat().into()
-        }
-    }
-}
-
-struct Sender {
-    wire: Wire,
-    _connection: JoinSet<()>,
-}
-
-enum Wire {
-    One(http1::SendRequest<Full<Bytes>>, Way),
-    Two(http2::SendRequest<Full<Bytes>>),
-}
-
-/// Drives a connection as long as the value lives.
-fn kept<E>(connection: impl Future<Output = Result<(), E>> + Send + 'static) -> JoinSet<()> {
-    let mut tasks = JoinSet::new();
-    // How it ends is seen by whoever sends.
-    tasks.spawn(async {
-        let _ = connection.await;
-    });
-    tasks
-}
-
-impl Sender {
-    async fn connect(sidecar: &Sidecar, way: Way) -> Result<Self> {
-        let address = if way == Way::Grpc {
-            sidecar.grpc
-        } else {
-            sidecar.http
-        };
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        let stream = TokioIo::new(stream);
-        if way == Way::Grpc {
-            let (sender, connection) = http2::Builder::new(TokioExecutor::new())
-                .initial_stream_window_size(16 << 20)
-                .initial_connection_window_size(16 << 20)
-                .handshake(stream)
-                .await?;
-            return Ok(Self {
-                wire: Wire::Two(sender),
-                _connection: kept(connection),
-            });
-        }
-        let (sender, connection) = http1::handshake(stream).await?;
-        Ok(Self {
-            wire: Wire::One(sender, way),
-            _connection: kept(connection),
-        })
-    }
-
-    async fn send(&mut self, body: Bytes) -> Result<()> {
-        let (kind, path) = match &mut self.wire {
-            Wire::Two(_) => ("application/grpc", format!("http://bench{METRICS}")),
-            Wire::One(_, Way::Json) => ("application/json", "/v1/metrics".to_owned()),
-            Wire::One(..) => ("application/x-protobuf", "/v1/metrics".to_owned()),
-        };
-        let request = Request::post(path)
-            .header("content-type", kind)
-            .header("host", "bench");
-        let request = request.body(Full::new(body))?;
-        let response = match &mut self.wire {
-            Wire::One(sender, _) => sender.send_request(request).await?,
-            Wire::Two(sender) => sender.send_request(request).await?,
-        };
-        let status = response.status();
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "an answer of a program of ours, a few bytes long"
-        )]
-        let answer = response.into_body().collect().await?;
-        let trailers = answer.trailers().cloned();
-        let code = trailers.and_then(|trailers| trailers.get("grpc-status").cloned());
-        let answer = answer.to_bytes();
-        let is_empty = match &mut self.wire {
-            Wire::One(_, Way::Json) => &*answer == b"{}",
-            Wire::One(..) => answer.is_empty(),
-            Wire::Two(_) => code.is_some_and(|code| code == "0") && answer.len() == 5,
-        };
-        if !status.is_success() || !is_empty {
-            bail!(
-                "not all was taken: {status} {}",
-                String::from_utf8_lossy(&answer)
-            );
-        }
-        Ok(())
-    }
-}
-
 /// Memory and scrapes, by the number of series.
 fn sizes() -> Result<Table> {
-    let mut table = Table::new(&["what", "measured", "bar", ""]);
-    let mut add = |what: &str, measured: f64, unit: &str, bar: f64| {
-        let verdict = if measured <= bar { "met" } else { "missed" };
-        let row = [
-            what.to_owned(),
-            format!("{measured:.1} {unit}"),
-            format!("{bar} {unit}"),
-            verdict.to_owned(),
-        ];
-        table.row(row);
-    };
-    add(
-        "program, stripped",
-        Program::size("agents-sidecar")? as f64 / 1e6,
-        "MB",
-        8.0,
-    );
-    let sidecar = Sidecar::start()?;
-    add(
-        "RSS idle, without Jobs to watch",
-        sidecar.program.resident_mib()?,
-        "MiB",
-        10.0,
-    );
-    fill(&sidecar, 0, 10_000)?;
-    add(
-        "RSS at 10,000 series",
-        sidecar.program.resident_mib()?,
-        "MiB",
-        20.0,
-    );
-    add(
-        "scrape of 10,000 series",
-        scrape(&sidecar, "identity")?,
-        "ms",
-        5.0,
-    );
-    fill(&sidecar, 10_000, 90_000)?;
-    add(
-        "RSS at 100,000 series",
-        sidecar.program.resident_mib()?,
-        "MiB",
-        110.0,
-    );
-    add(
-        "scrape of 100,000 series, gzip",
-        scrape(&sidecar, "gzip")?,
-        "ms",
-        150.0,
-    );
-    let hostile = Sidecar::start()?;
+    let mut table = Table::new(TITLES);
+    let bytes = Program::size("agents-sidecar")? as f64;
+    table.row(at_most("program, stripped", bytes / 1e6, "MB", Some(8.0)));
+    let sidecar = Sidecar::start(ROOMY)?;
+    let resident = || sidecar.program.resident_mib();
+    let what = "RSS idle, without Jobs to watch";
+    table.row(at_most(what, resident()?, "MiB", Some(10.0)));
+    for (series, first, memory, plain, packed) in [
+        (10_000, 0, 20.0, Some(5.0), None),
+        (100_000, 10_000, 110.0, None, Some(150.0)),
+    ] {
+        fill(&sidecar, first, series - first)?;
+        let shown = thousands(series as f64);
+        let what = format!("RSS at {shown} series");
+        table.row(at_most(&what, resident()?, "MiB", Some(memory)));
+        for (encoding, bar) in [("identity", plain), ("gzip", packed)] {
+            let scrape = scrape(&sidecar, encoding)?;
+            let what = format!("scrape of {shown} series, {encoding}, processor time");
+            table.row(at_most(&what, scrape.cpu, "ms", bar));
+            let what = format!("scrape of {shown} series, {encoding}, until it is over");
+            table.row(at_most(&what, scrape.wall, "ms", None));
+        }
+    }
+    let what = "processor at 10,000 points per second over gRPC";
+    table.row(at_most(what, steady()?, "%", None));
+    let hostile = Sidecar::start(ROOMY)?;
     let before = hostile.program.resident_mib()?;
     fill_once(&hostile, 4 << 20)?;
-    add(
-        "growth by a hostile request of 4 MiB",
-        hostile.program.resident_mib()? - before,
-        "MiB",
-        16.0,
-    );
+    let grown = hostile.program.resident_mib()? - before;
+    let what = "growth by a hostile request of 4 MiB";
+    table.row(at_most(what, grown, "MiB", Some(16.0)));
     Ok(table)
 }
 
 fn fill(sidecar: &Sidecar, first: usize, series: usize) -> Result<()> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let mut sender = Sender::connect(sidecar, Way::Http).await?;
         for from in (first..first + series).step_by(10_000) {
-            sender
-                .send(body(Way::Http, Sort::Gauge, from, 10_000))
-                .await?;
+            let body = Way::Http.body(Sort::Gauge, from, 10_000);
+            sender.send(body).await?;
         }
         Ok(())
     })
@@ -331,28 +166,31 @@ fn fill(sidecar: &Sidecar, first: usize, series: usize) -> Result<()> {
 
 /// As many series as fit into so many bytes; most are refused, so the answer is not looked at.
 fn fill_once(sidecar: &Sidecar, bytes: usize) -> Result<()> {
-    let per_point = request(Sort::Gauge, 0, 1_000, 1).len() / 1_000;
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let per_point = Way::Http.body(Sort::Gauge, 0, 1_000).len() / 1_000;
+    runtime()?.block_on(async {
         let mut sender = Sender::connect(sidecar, Way::Http).await?;
-        let body = body(Way::Http, Sort::Gauge, 0, bytes / per_point);
-        let told = sender.send(body).await;
-        let is_partial = told
-            .as_ref()
-            .is_err_and(|error| error.to_string().contains("200 OK"));
-        match is_partial {
-            true => Ok(()),
-            false => told.context("the hostile request"),
-        }
+        let body = Way::Http.body(Sort::Gauge, 0, bytes / per_point);
+        sender.offer(body).await.context("the hostile request")?;
+        Ok(())
     })
 }
 
-/// Processor time of a scrape, in milliseconds: the middle of several.
-fn scrape(sidecar: &Sidecar, encoding: &str) -> Result<f64> {
+/// What a scrape takes, in milliseconds.
+struct Scrape {
+    cpu: f64,
+    wall: f64,
+}
+
+/// The middle of several.
+fn scrape(sidecar: &Sidecar, encoding: &str) -> Result<Scrape> {
     const TIMES: usize = 9;
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut costs = Vec::new();
+    let middle = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        let middle = times.get(TIMES / 2).context("a time")?;
+        Ok::<_, anyhow::Error>(middle.as_secs_f64() * 1e3)
+    };
+    runtime()?.block_on(async {
+        let (mut cpu, mut wall) = (Vec::new(), Vec::new());
         for _ in 0..TIMES {
             let stream = TokioIo::new(TcpStream::connect(sidecar.program.admin).await?);
             let (mut sender, connection) = http1::handshake(stream).await?;
@@ -361,7 +199,7 @@ fn scrape(sidecar: &Sidecar, encoding: &str) -> Result<f64> {
                 .header("host", "bench")
                 .header("accept-encoding", encoding);
             let request = request.body(Full::<Bytes>::default())?;
-            let before = sidecar.program.cpu()?;
+            let (before, began) = (sidecar.program.cpu()?, Instant::now());
             let mut body = sender.send_request(request).await?.into_body();
             let mut bytes = 0;
             while let Some(frame) = body.frame().await {
@@ -370,21 +208,111 @@ fn scrape(sidecar: &Sidecar, encoding: &str) -> Result<f64> {
             if bytes < 10_000 {
                 bail!("the page has only {bytes} bytes");
             }
-            costs.push((sidecar.program.cpu()? - before).as_secs_f64() * 1e3);
+            wall.push(began.elapsed());
+            cpu.push(sidecar.program.cpu()? - before);
         }
-        costs.sort_by(f64::total_cmp);
-        costs.get(TIMES / 2).copied().context("a cost")
+        Ok(Scrape {
+            cpu: middle(cpu)?,
+            wall: middle(wall)?,
+        })
     })
 }
 
-fn thousands(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+/// Of a hundred parts of a processor, those that ten requests of 1,000 points take each second.
+fn steady() -> Result<f64> {
+    const REQUESTS: u32 = 50;
+    let sidecar = Sidecar::start(ROOMY)?;
+    beside(Side::Asking, || {
+        runtime()?.block_on(async {
+            let body = Way::Grpc.body(Sort::Gauge, 0, 1_000);
+            let mut sender = Sender::connect(&sidecar, Way::Grpc).await?;
+            sender.send(body.clone()).await?;
+            let mut ticks = interval(Duration::from_millis(100));
+            ticks.tick().await;
+            let (began, before) = (Instant::now(), sidecar.program.cpu()?);
+            for _ in 0..REQUESTS {
+                ticks.tick().await;
+                sender.send(body.clone()).await?;
+            }
+            let cpu = sidecar.program.cpu()? - before;
+            Ok(cpu.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0)
+        })
+    })
+}
+
+/// Whether memory grows with what comes and goes.
+fn growth() -> Result<Table> {
+    let mut table = Table::new(TITLES);
+    let (half, more) = churn()?;
+    let what = "RSS after 5,000,000 points of series that come and go";
+    table.row(at_most(what, half, "MiB", None));
+    let what = "more after 5,000,000 further ones";
+    table.row(at_most(what, more, "MiB", Some(1.0)));
+    let (some, more) = invent()?;
+    let what = "RSS after 1,000,000 series that one source invented";
+    table.row(at_most(what, some, "MiB", None));
+    let what = "more after 9,000,000 further ones";
+    table.row(at_most(what, more, "MiB", Some(1.0)));
+    Ok(table)
+}
+
+/// Each second other series, gauges and histograms by turns, while those of 20 seconds ago are forgotten.
+fn churn() -> Result<(f64, f64)> {
+    const SECONDS: usize = 80;
+    const SERIES: usize = 3_000;
+    const POINTS: usize = 10_000_000;
+    const TIMES: usize = POINTS.div_ceil(SECONDS * SERIES);
+    let settings = [ROOMY, &[(variable::EXPIRY, "10s")]].concat();
+    let sidecar = Sidecar::start(&settings)?;
+    beside(Side::Asking, || {
+        runtime()?.block_on(async {
+            let mut sender = Sender::connect(&sidecar, Way::Grpc).await?;
+            let mut ticks = interval(Duration::from_secs(1));
+            let mut half = 0.0;
+            for second in 0..SECONDS {
+                ticks.tick().await;
+                if second == SECONDS / 2 {
+                    half = sidecar.program.resident_mib()?;
+                }
+                let sort = match second % 2 {
+                    0 => Sort::Gauge,
+                    _ => Sort::Histogram,
+                };
+                let body = Way::Grpc.body(sort, second * SERIES, SERIES);
+                for _ in 0..TIMES {
+                    sender.send(body.clone()).await?;
+                }
+            }
+            ticks.tick().await;
+            Ok((half, sidecar.program.resident_mib()? - half))
+        })
+    })
+}
+
+/// Ten million series of one source, with limits as they are by default; what it may have is on the page, and the next one is
+/// heard.
+fn invent() -> Result<(f64, f64)> {
+    const BATCH: usize = 10_000;
+    let sidecar = Sidecar::start(&[])?;
+    beside(Side::Asking, || {
+        runtime()?.block_on(async {
+            let mut sender = Sender::connect(&sidecar, Way::Http).await?;
+            let (mut some, mut refused) = (0.0, 0);
+            for first in (0..10_000_000).step_by(BATCH) {
+                if first == 1_000_000 {
+                    some = sidecar.program.resident_mib()?;
+                }
+                let body = Way::Http.body(Sort::Gauge, first, BATCH);
+                refused += usize::from(sender.offer(body).await? == Told::Partial);
+            }
+            ensure!(refused > 0, "nothing was refused");
+            let more = sidecar.program.resident_mib()? - some;
+            let known = Way::Http.body(Sort::Gauge, 0, 1);
+            sender.send(known).await.context("a series that is known")?;
+            let page = Page::scrape(&sidecar.program.admin.to_string()).await?;
+            let shown = page.series("bench_metric_0_seconds").len();
+            ensure!(shown > 0, "the page has none of them");
+            Ok((some, more))
+        })
+    })
 }

@@ -13,5 +13,6 @@ pub mod points;
 pub mod program;
 pub mod review;
 pub mod servers;
+pub mod sidecar;
 pub mod table;
 pub mod watched;

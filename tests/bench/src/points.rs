@@ -22,17 +22,28 @@ const ATTRIBUTES: [(&str, &str); 4] = [
 /// Points of one metric.
 const PER_METRIC: usize = 1_000;
 
+/// A message within another, with a length as short as exporters write it.
+fn message(writer: &mut Writer, number: u32, write: impl FnOnce(&mut Writer)) {
+    let mut inner = Writer::default();
+    write(&mut inner);
+    writer.bytes(number, &inner.into_bytes());
+}
+
 /// A request with this many points, each of a series of its own, numbered from `first` on.
 pub fn request(sort: Sort, first: usize, points: usize, time: u64) -> Vec<u8> {
     let mut request = Writer::default();
-    request.message(1, |target| {
-        target.message(1, |resource| attribute(resource, 1, "service.name", "cart"));
-        target.message(2, |scope| {
-            scope.message(1, |scope| scope.bytes(1, b"bench"));
+    message(&mut request, 1, |target| {
+        message(target, 1, |resource| {
+            attribute(resource, 1, "service.name", "cart");
+        });
+        message(target, 2, |scope| {
+            message(scope, 1, |scope| scope.bytes(1, b"bench"));
             let mut number = first;
             while number < first + points {
                 let end = ((number / PER_METRIC + 1) * PER_METRIC).min(first + points);
-                scope.message(2, |metric| metric_of(metric, sort, number..end, time));
+                message(scope, 2, |metric| {
+                    metric_of(metric, sort, number..end, time)
+                });
                 number = end;
             }
         });
@@ -45,9 +56,9 @@ fn metric_of(metric: &mut Writer, sort: Sort, numbers: std::ops::Range<usize>, t
     metric.bytes(1, name.as_bytes());
     metric.bytes(3, b"s");
     match sort {
-        Sort::Gauge => metric.message(5, |gauge| {
+        Sort::Gauge => message(metric, 5, |gauge| {
             for number in numbers {
-                gauge.message(1, |point| {
+                message(gauge, 1, |point| {
                     point.fixed64(2, 1);
                     point.fixed64(3, time);
                     point.double(4, number as f64 + 0.5);
@@ -55,9 +66,9 @@ fn metric_of(metric: &mut Writer, sort: Sort, numbers: std::ops::Range<usize>, t
                 });
             }
         }),
-        Sort::Histogram => metric.message(9, |histogram| {
+        Sort::Histogram => message(metric, 9, |histogram| {
             for number in numbers {
-                histogram.message(1, |point| {
+                message(histogram, 1, |point| {
                     point.fixed64(2, 1);
                     point.fixed64(3, time);
                     point.fixed64(4, 11);
@@ -82,10 +93,10 @@ fn attributes(point: &mut Writer, field: u32, number: usize) {
     attribute(point, field, "http.route", &format!("/route/{number}"));
 }
 
-fn attribute(message: &mut Writer, field: u32, name: &str, value: &str) {
-    message.message(field, |pair| {
+fn attribute(writer: &mut Writer, field: u32, name: &str, value: &str) {
+    message(writer, field, |pair| {
         pair.bytes(1, name.as_bytes());
-        pair.message(2, |any| any.bytes(1, value.as_bytes()));
+        message(pair, 2, |any| any.bytes(1, value.as_bytes()));
     });
 }
 

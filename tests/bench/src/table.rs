@@ -56,9 +56,39 @@ pub fn verdict(met: bool) -> String {
     if met { "met" } else { "MISSED" }.to_owned()
 }
 
+/// A number that is measured, with its bar if there is one: what is more than that misses it.
+pub fn at_most(what: &str, measured: f64, unit: &str, bar: Option<f64>) -> [String; 4] {
+    [
+        what.to_owned(),
+        format!("{measured:.1} {unit}"),
+        bar.map(|bar| format!("{bar} {unit}")).unwrap_or_default(),
+        bar.map(|bar| verdict(measured <= bar)).unwrap_or_default(),
+    ]
+}
+
+/// A whole number with its thousands apart.
+pub fn thousands(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        for (number, expected) in [(7.0, "7"), (999.6, "1,000"), (1_234_567.0, "1,234,567")] {
+            assert_eq!(thousands(number), expected);
+        }
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

@@ -13,7 +13,7 @@ use tokio::runtime::Builder;
 use crate::{
     colony,
     program::Program,
-    table::{Table, verdict},
+    table::{Table, at_most},
 };
 
 /// Jobs that are there when memory is measured.
@@ -38,17 +38,20 @@ pub fn table() -> Result<Table> {
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let watched = runtime.block_on(measure())?;
     let mut table = Table::new(&["what", "measured", "bar", ""]);
-    for (what, measured, bar, unit) in [
-        ("RSS idle, with Jobs to watch", watched.idle, 10.0, "MiB"),
-        ("more for each of 10,000 Jobs", watched.per_job, 1.0, "KiB"),
-    ] {
-        table.row([
-            what.to_owned(),
-            format!("{measured:.1} {unit}"),
-            format!("{bar} {unit}"),
-            verdict(measured <= bar),
-        ]);
-    }
+    let idle = at_most(
+        "RSS idle, with Jobs to watch",
+        watched.idle,
+        "MiB",
+        Some(10.0),
+    );
+    table.row(idle);
+    let more = at_most(
+        "more for each of 10,000 Jobs",
+        watched.per_job,
+        "KiB",
+        Some(1.0),
+    );
+    table.row(more);
     Ok(table)
 }
 
