@@ -3,6 +3,7 @@
 use super::Up;
 use anyhow::{Result, ensure};
 use support::{
+    metrics::Series,
     prometheus::{DEADLINE, Job, Prometheus, Settings},
     wait,
 };
@@ -16,7 +17,7 @@ pub(super) struct Scraper {
     pub(super) answer: String,
 }
 
-/// Starts it and waits until it has something to tell.
+/// Starts it and waits until it can tell of runs: the examples make some, but the first export may be older than they are.
 pub(super) async fn start(programs: &[Up]) -> Result<Scraper> {
     let pages = programs.iter().filter(|up| up.has_page());
     let jobs: Vec<Job> = pages
@@ -34,15 +35,25 @@ pub(super) async fn start(programs: &[Up]) -> Result<Scraper> {
     .await?;
     let rows = wait::retry("what the controllers count", DEADLINE, || async {
         let rows = prometheus.query(QUERY).await?;
-        ensure!(!rows.is_empty(), "Prometheus has none of it yet");
+        let runs = rows
+            .keys()
+            .any(|series| label(series, "kind") == "AgentRun");
+        ensure!(runs, "Prometheus knows of no run yet: {rows:?}");
         Ok(rows)
     })
     .await?;
-    let line = |(series, value): (&support::metrics::Series, &String)| {
-        let label = |name| series.labels.get(name).map(String::as_str);
-        let [kind, result] = ["kind", "result"].map(|name| label(name).unwrap_or_default());
+    let line = |(series, value): (&Series, &String)| {
+        let [kind, result] = ["kind", "result"].map(|name| label(series, name));
         format!("{kind:<24} {result:<12} {value}\n")
     };
     let answer = rows.iter().map(line).collect();
     Ok(Scraper { prometheus, answer })
+}
+
+fn label<'a>(series: &'a Series, name: &str) -> &'a str {
+    series
+        .labels
+        .get(name)
+        .map(String::as_str)
+        .unwrap_or_default()
 }
