@@ -143,6 +143,8 @@ pub mod queue_event {
 pub mod api_path {
     /// What happens to all objects of a namespace, as server-sent events.
     pub const CONTROL_PLANE_STREAM: &str = "/v1/control-plane/stream";
+    /// What the sidecar sees that runs beside the controller that leads.
+    pub const SIDECAR: &str = "/v1/sidecar";
     /// The description of the API.
     pub const OPENAPI: &str = "/openapi.json";
 }
@@ -388,6 +390,40 @@ pub mod reporter {
     pub const WEBHOOK: &str = "agents.proompteng.ai/webhook";
     /// The sidecar.
     pub const SIDECAR: &str = "agents.proompteng.ai/sidecar";
+}
+
+/// Metrics on the page of the sidecar that the control plane reads.
+pub mod sidecar_metric {
+    /// Whether a stream is followed now, by `source`.
+    pub const SOURCE_UP: &str = "agents_sidecar_source_up";
+    /// Whether the source holds the lease, by `source`.
+    pub const SOURCE_LEADER: &str = "agents_sidecar_source_leader";
+    /// Whether there is nothing to follow, by `source`.
+    pub const SOURCE_STOPPED: &str = "agents_sidecar_source_stopped";
+    /// Seconds since the last event, by `source`.
+    pub const SOURCE_LAST_EVENT_AGE: &str = "agents_sidecar_source_last_event_age_seconds";
+    /// Times that a stream was opened, by `source`.
+    pub const SOURCE_CONNECTIONS: &str = "agents_sidecar_source_connections_total";
+    /// Times that it ended or could not be opened, by `source` and `cause`.
+    pub const SOURCE_DISCONNECTS: &str = "agents_sidecar_source_disconnects_total";
+    /// Events that the source could not keep, by `source`.
+    pub const SOURCE_DROPPED: &str = "agents_sidecar_source_dropped_total";
+    /// Times that the source could not go on from the last event, by `source`.
+    pub const SOURCE_GAPS: &str = "agents_sidecar_source_gaps_total";
+    /// 1 for how the watch of Jobs stands, by `mode`.
+    pub const JOB_WATCH_MODE: &str = "agents_sidecar_job_watch_mode";
+    /// Jobs that there are, by `state`.
+    pub const JOB_KNOWN: &str = "agents_sidecar_job_known";
+    /// Jobs that have ended and whose outcome is not stored.
+    pub const JOB_UNRECORDED: &str = "agents_sidecar_job_unrecorded";
+    /// Seconds since the first of those ended.
+    pub const JOB_OLDEST_UNRECORDED: &str = "agents_sidecar_job_oldest_unrecorded_seconds";
+    /// Pods of ours that no Job looks after.
+    pub const JOB_ORPHANED_PODS: &str = "agents_sidecar_job_orphaned_pods";
+    /// Jobs deleted before their outcome was stored, by `class` and `stage`.
+    pub const JOB_PREMATURE_DELETIONS: &str = "agents_sidecar_job_premature_deletions_total";
+    /// What endangered an outcome, by `hazard`.
+    pub const JOB_HAZARDS: &str = "agents_sidecar_job_hazards_total";
 }
 
 /// Metrics that the controllers push, as OpenTelemetry names them.

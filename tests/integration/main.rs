@@ -5,6 +5,7 @@
 
 mod api_server;
 mod chart;
+mod console;
 mod controller;
 mod crds;
 mod documents;

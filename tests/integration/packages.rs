@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use support::{cargo, fixtures::repository};
+use support::{cargo, fixtures::repository, image::Image};
 
 /// Packages that the project promises to build on, and which of ours use each directly.
 const BUILT_ON: &[(&str, &[&str])] = &[
@@ -228,6 +228,33 @@ fn the_images_are_made_of_programs_that_there_are_each_built_alone() {
     let copied = copied.filter_map(|rest| rest.split(' ').next());
     assert_eq!(built, copied.collect());
     assert_eq!(built.len(), 3);
+}
+
+/// Where the files are that a stage of the Dockerfile puts into its image.
+fn copied(dockerfile: &str, wanted: &str) -> BTreeSet<String> {
+    let (mut stage, mut found) = ("", BTreeSet::new());
+    for line in dockerfile.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match words[..] {
+            ["FROM", _, "AS", name] => stage = name,
+            ["COPY", .., place] if stage == wanted => drop(found.insert(place.to_owned())),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn the_images_of_the_lab_hold_what_the_dockerfile_puts_into_them() {
+    let dockerfile = fs::read_to_string(repository().join("Dockerfile")).unwrap();
+    let base = copied(&dockerfile, "base");
+    assert_eq!(base.len(), 1, "whom they trust: {base:?}");
+    for program in ["agents", "agents-webhook", "agents-sidecar"] {
+        let written = &base | &copied(&dockerfile, program);
+        let image = Image::of_product("localhost/x:1", Path::new(program)).unwrap();
+        let held: BTreeSet<_> = image.inside().map(str::to_owned).collect();
+        assert_eq!(held, written, "{program}");
+    }
 }
 
 #[test]

@@ -45,6 +45,8 @@ struct Shared {
     refused: Mutex<Vec<String>>,
     closed: watch::Sender<bool>,
     held: watch::Sender<Option<Held>>,
+    /// Requests that were held back so far.
+    holding: watch::Sender<usize>,
     altered: watch::Sender<Option<fn(&mut Value)>>,
 }
 
@@ -76,6 +78,7 @@ impl Gateway {
             refused: Mutex::default(),
             closed: sender,
             held: watch::Sender::new(None),
+            holding: watch::Sender::new(0),
             altered: watch::Sender::new(None),
         });
         let mut serving = JoinSet::new();
@@ -112,6 +115,14 @@ impl Gateway {
     /// Holds such requests back from now on. Who breaks one off has never made it.
     pub fn hold(&self, held: Held) {
         self.shared.held.send_replace(Some(held));
+    }
+
+    /// Waits until some request was held back.
+    pub async fn until_holding(&self, deadline: Duration) -> Result<()> {
+        let mut holding = self.shared.holding.subscribe();
+        let waited = timeout(deadline, holding.wait_for(|holding| *holding > 0)).await;
+        waited.context("nothing was held back in time")??;
+        Ok(())
     }
 
     /// Lets pass what was held back.
@@ -152,7 +163,11 @@ impl Shared {
         }
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let passes = |held: &Option<Held>| !held.is_some_and(|held| held(&method, &path));
-        self.held.subscribe().wait_for(passes).await?;
+        let mut held = self.held.subscribe();
+        if !passes(&held.borrow()) {
+            self.holding.send_modify(|holding| *holding += 1);
+        }
+        held.wait_for(passes).await?;
         let is_last = counted(&method, &path).map(|write| self.note(write));
         if is_last.is_none() && method != Method::GET {
             locked(&self.asides).push(format!("{method} {path}"));

@@ -17,20 +17,39 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// The body of a page that must answer with success; `authority` is `host:port`.
 pub async fn get(authority: &str, path: &str) -> Result<String> {
-    let body = ask(authority, Request::get(path), Vec::new()).await?;
+    let body = ask(authority, Request::get(path), Vec::new(), DEADLINE).await?;
+    Ok(String::from_utf8(body)?)
+}
+
+/// The same, for someone with a token.
+pub async fn get_by(authority: &str, path: &str, token: &str) -> Result<String> {
+    let request = Request::get(path).header("authorization", format!("Bearer {token}"));
+    let body = ask(authority, request, Vec::new(), DEADLINE).await?;
     Ok(String::from_utf8(body)?)
 }
 
 /// The same, as the page is for whoever accepts these types.
 pub async fn get_as(authority: &str, path: &str, accept: &str) -> Result<Vec<u8>> {
     let request = Request::get(path).header("accept", accept);
-    ask(authority, request, Vec::new()).await
+    ask(authority, request, Vec::new(), DEADLINE).await
 }
 
 /// What is answered to this body, which must be with success.
 pub async fn post(authority: &str, path: &str, kind: &str, body: Vec<u8>) -> Result<String> {
+    post_within(DEADLINE, authority, path, kind, body).await
+}
+
+/// The same from someone who may take longer.
+pub async fn post_within(
+    deadline: Duration,
+    authority: &str,
+    path: &str,
+    kind: &str,
+    body: Vec<u8>,
+) -> Result<String> {
     let request = Request::post(path).header("content-type", kind);
-    Ok(String::from_utf8(ask(authority, request, body).await?)?)
+    let answer = ask(authority, request, body, deadline).await?;
+    Ok(String::from_utf8(answer)?)
 }
 
 /// Names and values as forms are sent.
@@ -49,14 +68,19 @@ fn escaped(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-async fn ask(authority: &str, request: Builder, body: Vec<u8>) -> Result<Vec<u8>> {
+async fn ask(
+    authority: &str,
+    request: Builder,
+    body: Vec<u8>,
+    deadline: Duration,
+) -> Result<Vec<u8>> {
     let request = request
         .header("host", authority)
         .body(Full::new(Bytes::from(body)))?;
     let what = format!("{} http://{authority}{}", request.method(), request.uri());
-    let (status, body) = timeout(DEADLINE, exchange(authority, request))
+    let (status, body) = timeout(deadline, exchange(authority, request))
         .await
-        .with_context(|| format!("{what} was not answered within {DEADLINE:?}"))?
+        .with_context(|| format!("{what} was not answered within {deadline:?}"))?
         .with_context(|| format!("{what} failed"))?;
     if !status.is_success() {
         let said = String::from_utf8_lossy(&body);

@@ -14,6 +14,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Where the certificates of authorities are in an image of the product.
+const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// Where systems have them.
+const BUNDLES: &[&str] = &[AUTHORITIES, "/etc/pki/tls/certs/ca-bundle.crt"];
+
 /// What goes into an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
@@ -35,6 +40,25 @@ impl Image {
             entrypoint: vec![inside.clone()],
             files: vec![(inside, program.to_owned())],
         })
+    }
+
+    /// The same with what else the Dockerfile puts beside a program of the product: whom it trusts.
+    pub fn of_product(name: &str, program: &Path) -> Result<Self> {
+        let mut image = Self::of_program(name, program)?;
+        let mut known = BUNDLES.iter().map(Path::new);
+        let bundle = known.find(|bundle| bundle.is_file());
+        let bundle = bundle.context(
+            "this machine has no certificates of authorities (on Debian: ca-certificates)",
+        )?;
+        image
+            .files
+            .push((AUTHORITIES.to_owned(), bundle.to_owned()));
+        Ok(image)
+    }
+
+    /// Where its files are.
+    pub fn inside(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|(inside, _)| inside.as_str())
     }
 
     /// The name to use in a pod.

@@ -131,9 +131,14 @@ impl Lab {
             let network = File::open(node::network_of(first))?;
             setns(network, CloneFlags::CLONE_NEWNET)
                 .context("could not enter the lab's network")?;
-            environment.push(("KUBECONFIG", node::admin_inside(&self.kubeconfig)));
+            environment.push(("KUBECONFIG", self.kubeconfig_inside()));
         }
         Ok(environment)
+    }
+
+    /// The administrator's kubeconfig for a program in the lab's network.
+    pub fn kubeconfig_inside(&self) -> PathBuf {
+        node::admin_inside(&self.kubeconfig)
     }
 
     /// Brings an image into the node, for pods to use with `imagePullPolicy: Never` or `IfNotPresent`.

@@ -1,5 +1,7 @@
 //! Everything the integration tests and the lab share: a real Kubernetes, waits, captures and runners.
 
+pub mod apt;
+pub mod browser;
 pub mod builders;
 pub mod cargo;
 pub mod cluster;

@@ -8,6 +8,7 @@ use std::{
     net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
+    thread,
     time::Duration,
 };
 
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::{
     http,
-    lab::{report::Report, tools::build::programs},
+    lab::{Lab, relay::Relay, report::Report, tools::build::programs},
     metrics::Series,
     ports::free_addresses,
     wait,
@@ -93,6 +94,7 @@ pub struct Prometheus {
     authority: String,
     folder: TempDir,
     server: Child,
+    _way: Option<Relay>,
 }
 
 impl Prometheus {
@@ -107,13 +109,38 @@ impl Prometheus {
         Self::run(settings, &[]).await
     }
 
+    /// The same in the network of a lab with a node, where it reaches pods as one in a cluster does.
+    pub async fn inside(lab: &Lab, settings: &Value) -> Result<Self> {
+        let (folder, mut command, address) = Self::prepare(settings, &[]).await?;
+        // A process is born into the network of the thread that starts it.
+        let start = || -> Result<Child> {
+            lab.enter_network()?;
+            Ok(command.spawn()?)
+        };
+        let started = thread::scope(|scope| scope.spawn(start).join());
+        let server = match started {
+            Ok(server) => server?,
+            Err(_) => bail!("the thread that starts Prometheus panicked"),
+        };
+        let way = lab.reach(address)?;
+        let authority = way.address().to_string();
+        Self::await_ready(authority, folder, server, Some(way)).await
+    }
+
     async fn run(settings: &Value, flags: &[&str]) -> Result<Self> {
+        let (folder, mut command, address) = Self::prepare(settings, flags).await?;
+        let server = command.spawn()?;
+        Self::await_ready(address.to_string(), folder, server, None).await
+    }
+
+    async fn prepare(settings: &Value, flags: &[&str]) -> Result<(TempDir, Command, SocketAddr)> {
         let built = programs(&["prometheus"], Report::start()).await?;
         let folder = tempfile::tempdir()?;
         let [address] = free_addresses()?;
         write(folder.path(), settings)?;
         let log = File::create(folder.path().join("log"))?;
-        let server = Command::new(built.path("prometheus")?)
+        let mut command = Command::new(built.path("prometheus")?);
+        command
             .arg("--config.file=settings.json")
             .arg("--storage.tsdb.path=data")
             .arg(format!("--web.listen-address={address}"))
@@ -124,12 +151,21 @@ impl Prometheus {
             .env_clear()
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()?;
+            .stderr(log);
+        Ok((folder, command, address))
+    }
+
+    async fn await_ready(
+        authority: String,
+        folder: TempDir,
+        server: Child,
+        way: Option<Relay>,
+    ) -> Result<Self> {
         let mut running = Self {
-            authority: address.to_string(),
+            authority,
             folder,
             server,
+            _way: way,
         };
         running.until_ready().await?;
         Ok(running)

@@ -30,6 +30,9 @@ use crate::policy::{self, Herald};
 use crate::registration::{self, Warden};
 use crate::service::{Admission, Room, Side, service};
 
+/// The server behind which reviews are judged, in metrics and logs.
+const SERVER: &str = "admission";
+
 const IDENTITY: Identity = Identity {
     program: "agents-webhook",
     version: env!("CARGO_PKG_VERSION"),
@@ -63,7 +66,7 @@ async fn assemble(config: Config, notes: Notes) -> Result<Program, Error> {
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let mut policies = load(&mut program, policy)?;
-    let listener = listen_on("admission", listen).await?;
+    let listener = listen_on(SERVER, listen).await?;
     let port = listener.local_addr().unwrap_or(listen);
     let source = certificates(&mut program, tls, port);
     let ties = match cluster {
@@ -89,7 +92,8 @@ async fn assemble(config: Config, notes: Notes) -> Result<Program, Error> {
         policies.run(shutdown).map_err(Into::into)
     });
     let requests = program.telemetry().requests();
-    let service = service(Arc::new(admission), Room::new(reviews), requests);
+    let room = Room::new(reviews).behind(program.http.of(SERVER));
+    let service = service(Arc::new(admission), room, requests);
     serve(&mut program, listener, source, connections, service);
     Ok(program)
 }
@@ -172,12 +176,12 @@ fn serve(
             connections,
             ..Limits::default()
         },
-        metrics: program.http.of("admission"),
+        metrics: program.http.of(SERVER),
     };
     program.tasks.support("certificate", |shutdown| {
         source.run(shutdown).map_err(Into::into)
     });
-    program.tasks.work("admission", |shutdown| async move {
+    program.tasks.work(SERVER, |shutdown| async move {
         server.serve(service, shutdown).await;
         Ok(())
     });

@@ -20,7 +20,6 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::Full;
 use hyper::body::Body;
-use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 use tower::ServiceBuilder;
 
@@ -121,9 +120,7 @@ where
             return Err((Refusal::Shed, body));
         };
         let started = Instant::now();
-        // Whoever has come meanwhile gets a place before the first of them is judged: so it shows how many there are, and
-        // how long each of them waits.
-        yield_now().await;
+        room.fill().await;
         metrics.took(Phase::Queue, started.elapsed());
         return Ok((place, body));
     }

@@ -91,6 +91,11 @@ impl ServerMetrics {
         }
     }
 
+    /// Connections that are open now.
+    pub fn connections(&self) -> usize {
+        usize::try_from(self.connections.get()).unwrap_or_default()
+    }
+
     pub(super) fn failed(&self, cause: Failure) {
         let server = self.server;
         self.failures

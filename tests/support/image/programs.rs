@@ -36,7 +36,11 @@ impl OwnPrograms {
 
     /// The image of one program, called `localhost/<name>:lab`; for static programs only.
     pub fn image(&self, name: &str) -> Result<Image> {
-        Image::of_program(&format!("localhost/{name}:lab"), &self.path(name)?)
+        let (image, program) = (format!("localhost/{name}:lab"), self.path(name)?);
+        match name {
+            PROBE => Image::of_program(&image, &program),
+            _ => Image::of_product(&image, &program),
+        }
     }
 
     /// The images of the product's three programs.

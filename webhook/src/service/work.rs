@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use agents::kit::http::ServerMetrics;
 use agents::kit::telemetry::propagation::Whereabouts;
 use bytes::Bytes;
 use hyper::body::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::spawn_blocking;
+use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::timeout_at;
 
 use super::answer::{Admission, Answer};
@@ -28,6 +29,9 @@ const LARGE_AT_ONCE: usize = 4;
 pub struct Room {
     all: Arc<Semaphore>,
     large: Arc<Semaphore>,
+    reviews: usize,
+    /// Where reviews come from; none if nobody knows.
+    door: Option<ServerMetrics>,
 }
 
 /// A place in the room; given back when it is dropped.
@@ -43,6 +47,26 @@ impl Room {
         Self {
             all: Arc::new(Semaphore::new(reviews)),
             large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
+            reviews,
+            door: None,
+        }
+    }
+
+    /// The same behind this server.
+    pub fn behind(self, door: ServerMetrics) -> Self {
+        Self {
+            door: Some(door),
+            ..self
+        }
+    }
+
+    /// Lets whoever has come meanwhile get a place before the first of them is judged: so it shows how many there are, and how
+    /// long each of them waits. Of a connection there is one review at a time, so there cannot be too many of them while there
+    /// are no more connections than places, and nobody gives way for nothing.
+    pub(super) async fn fill(&self) {
+        let few = |door: &ServerMetrics| door.connections() <= self.reviews;
+        if !self.door.as_ref().is_some_and(few) {
+            yield_now().await;
         }
     }
 
