@@ -15,6 +15,7 @@ use futures::future::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::json;
+use tokio::time::Instant;
 
 pub(super) use follow::Board;
 pub(super) use hub::{About, Event, Filter, Hub, lines};
@@ -29,7 +30,7 @@ use crate::api::cause::listed;
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
 use hub::in_lines;
-use reader::{Reader, StillAllowed, said};
+use reader::{HEARTBEAT, Reader, StillAllowed, said};
 use shelf::Known;
 
 /// Where a reader says which event it had last.
@@ -112,6 +113,7 @@ pub(super) fn open(
         news: hub.news(),
         shutdown: state.shutdown.clone(),
         still_allowed: still_allowed(state, call),
+        next_look: Instant::now() + HEARTBEAT,
         named,
         brief,
     };
