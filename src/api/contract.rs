@@ -81,6 +81,8 @@ pub mod annotation {
     pub const YIELD_READY: &str = "agents.proompteng.ai/yield-ready";
     /// On the lease: why the last request was not granted.
     pub const YIELD_REFUSED: &str = "agents.proompteng.ai/yield-refused";
+    /// On the lease: what a reader of the holder's queue must show. Who may read the lease may read the queue.
+    pub const QUEUE_KEY: &str = "agents.proompteng.ai/queue-key";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
     /// On an AgentRun or an Agent: name of the Budget that its runs are held to.
@@ -125,6 +127,8 @@ pub mod queue {
     pub const SNAPSHOT: &str = "/v1/queue";
     /// The same with every change, as server-sent events.
     pub const STREAM: &str = "/v1/queue/stream";
+    /// Header by which a caller from outside the pod shows the key that is on the lease.
+    pub const KEY: &str = "agents-queue-key";
 }
 
 /// Names of the events in the stream of the queue.
@@ -205,6 +209,8 @@ pub mod port {
     pub const OTLP_HTTP: u16 = 4318;
     /// How the queue of the controllers stands; on loopback.
     pub const QUEUE: u16 = 8082;
+    /// The same for the control plane, which must show a key.
+    pub const QUEUE_RELAY: u16 = 8083;
     /// The API of the control plane, `agents serve`.
     pub const SERVE: u16 = 8090;
 }
@@ -344,6 +350,8 @@ pub mod env {
     pub const SWEEP: &str = "AGENTS_CONTROLLER_SWEEP_SECONDS";
     /// Where the controllers tell how their queue stands.
     pub const QUEUE_LISTEN: &str = "AGENTS_QUEUE_LISTEN";
+    /// Where they tell it to a control plane.
+    pub const QUEUE_RELAY_LISTEN: &str = "AGENTS_QUEUE_RELAY_LISTEN";
     /// Shortest time between two events of that stream.
     pub const QUEUE_STREAM_INTERVAL: &str = "AGENTS_QUEUE_STREAM_INTERVAL";
     /// Seconds between two looks at the tracker of a source.

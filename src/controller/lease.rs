@@ -23,7 +23,8 @@ use kube::{Api, Client};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::metrics::Metrics;
-use crate::api::contract::FIELD_MANAGER;
+use super::stream::Key;
+use crate::api::contract::{FIELD_MANAGER, annotation};
 use crate::events::Emitter;
 use crate::kit::fence::{self, Fence, Keeper};
 use crate::kit::readiness::Readiness;
@@ -56,6 +57,8 @@ pub(crate) struct Post {
     pub(crate) readiness: Readiness,
     /// Ends this process when it has been asked to yield.
     pub(crate) ender: Ender,
+    /// What those who read the queue of this process must show.
+    pub(crate) key: Key,
 }
 
 /// Seeks the lease and keeps it.
@@ -261,6 +264,13 @@ impl Elector {
         let seconds = self.settings.duration.as_secs();
         spec.lease_duration_seconds = i32::try_from(seconds).ok();
         spec.renew_time = Some(MicroTime(now));
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        if holder == self.post.identity {
+            let key = self.post.key.text().to_owned();
+            annotations.insert(annotation::QUEUE_KEY.to_owned(), key);
+        } else {
+            annotations.remove(annotation::QUEUE_KEY);
+        }
     }
 
     /// Ours from the moment before the call that was answered, for the time in which it must be renewed.

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use kube::core::NamespaceResourceScope;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use super::agent_run::{self, AgentRuns, Wakes};
@@ -42,7 +41,7 @@ pub(super) fn start(
     program: &mut Program,
     context: Arc<Context>,
     groups: Groups,
-    (runs, stream): (agent_run::Settings, (stream::Settings, TcpListener)),
+    (runs, show): (agent_run::Settings, stream::Show),
     pace: Pace,
 ) {
     let shelves = Arc::new(Shelves {
@@ -67,7 +66,7 @@ pub(super) fn start(
     let (reconciler, wakes) = wiring.agents(&shelves, runs, &schedules, &steps);
     wiring.supporting(&shelves, &wakes, &steps);
     wiring.tools(&shelves, calls, &steps);
-    wiring.show(&shelves, &reconciler, stream);
+    wiring.show(&shelves, &reconciler, show);
     wiring.run();
 }
 

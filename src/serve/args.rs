@@ -189,9 +189,9 @@ impl Settings for Controllers {
         let port = reader.value(
             Setting::<usize>::new(
                 variable::QUEUE_TARGET,
-                "Port at which the controllers tell how their queue stands; the API server must reach it, so their AGENTS_QUEUE_LISTEN must not be on loopback",
+                "Port at which the controllers tell a control plane how their queue stands; the API server must reach it, so their AGENTS_QUEUE_RELAY_LISTEN must not be on loopback",
             )
-            .or(port::QUEUE.to_string())
+            .or(port::QUEUE_RELAY.to_string())
             .within("1", "65535"),
         );
         let sidecar = reader.value(
@@ -205,7 +205,7 @@ impl Settings for Controllers {
         Ok(Self {
             lease: lease?,
             namespace: namespace?.or(own?),
-            port: u16::try_from(port?).unwrap_or(port::QUEUE),
+            port: u16::try_from(port?).unwrap_or(port::QUEUE_RELAY),
             sidecar: u16::try_from(sidecar?).unwrap_or(port::SIDECAR_ADMIN),
         })
     }

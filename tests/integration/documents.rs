@@ -8,6 +8,7 @@ mod contract;
 mod lab;
 mod metrics;
 mod paths;
+mod sidecar;
 mod status;
 mod values;
 mod webhook;

@@ -132,7 +132,7 @@
 {{- $own := dict "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" "http://127.0.0.1:4317" "OTEL_SERVICE_NAMESPACE" (include "agents.namespace" .) -}}
 {{- if not .Values.metrics.enabled -}}{{- $own = dict "OTEL_METRICS_EXPORTER" "none" -}}{{- end -}}
 {{- /* The control plane reads the queue from the leader by way of the API server, which reaches no loopback. */ -}}
-{{- if .Values.controlPlane.enabled -}}{{- $_ := set $own "AGENTS_QUEUE_LISTEN" "[::]:8082" -}}{{- end -}}
+{{- if .Values.controlPlane.enabled -}}{{- $_ := set $own "AGENTS_QUEUE_RELAY_LISTEN" "[::]:8083" -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $own (include "agents.settings" . | fromJson) .Values.env.vars .Values.controllers.env.vars) -}}
 {{- end -}}
 
@@ -148,6 +148,10 @@
 {{- $shared := list "JANGAR_AGENTS_CONTROLLER_ENABLED" "JANGAR_AGENTS_CONTROLLER_NAMESPACES" "JANGAR_SUPPORTING_CONTROLLER_ENABLED" "JANGAR_SUPPORTING_CONTROLLER_NAMESPACES" "JANGAR_CONTROLLER_EVENTS_ENABLED" "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN" "KUBERNETES_SERVICE_HOST" "KUBERNETES_SERVICE_PORT" -}}
 {{- $from := include "agents.only" (dict "names" $shared "from" (include "agents.controllersSettings" . | fromJson)) | fromJson -}}
 {{- $own := dict "AGENTS_SIDECAR_JOBS" (.Values.sidecar.jobs.enabled | ternary "follow" "off") -}}
+{{- /* Where a monitor has it scraped, it stays for the last scrape, as long as the pod has to end. */ -}}
+{{- $optional := include "agents.optional" . | fromJson -}}
+{{- $last := sub .Values.terminationGracePeriodSeconds 5 -}}
+{{- if and (or (eq $optional.ServiceMonitor "yes") (eq $optional.PodMonitor "yes")) (gt $last 0) -}}{{- $_ := set $own "AGENTS_SHUTDOWN_LINGER" (printf "%ds" $last) -}}{{- end -}}
 {{- with .Values.sidecar.forward.endpoint -}}{{- $_ := set $own "AGENTS_SIDECAR_FORWARD_ENDPOINT" . -}}{{- $_ := set $own "AGENTS_SIDECAR_FORWARD_PROTOCOL" $.Values.sidecar.forward.protocol -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $from $own .Values.sidecar.env.vars) -}}
 {{- end -}}

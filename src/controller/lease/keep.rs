@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::yielding::{self, Decision};
 use super::{Elector, Lost, holder, renewal, spread};
+use crate::api::contract::annotation;
 use crate::events::{Effect, Note, Occurrence, Reason, Regarding};
 
 /// Time to give the lease back at the end.
@@ -228,6 +229,8 @@ impl Elector {
                 self.sign(&mut lease, &heir, now);
             }
             None => {
+                let annotations = lease.metadata.annotations.get_or_insert_default();
+                annotations.remove(annotation::QUEUE_KEY);
                 let spec = lease.spec.get_or_insert_default();
                 spec.holder_identity = Some(String::new());
                 spec.lease_duration_seconds = Some(1);
