@@ -449,6 +449,19 @@ fn a_sender_whose_clock_went_back_is_heard_again_once_what_it_said_is_forgotten(
     assert_eq!(store.sweep(0, 0), Expired::default());
 }
 
+#[test]
+fn a_sender_whose_clock_jumped_ahead_and_stays_there_is_heard_and_lives_by_our_clock() {
+    let store = store(Limits::default());
+    assert_eq!(refusals(&send_histogram_at(&store, 2, 50, 1)), []);
+    const AHEAD: u64 = 1 << 62;
+    for turn in 0..9 {
+        let tally = send_histogram_at(&store, 2, AHEAD + turn, 2 + turn);
+        assert_eq!(refusals(&tally), []);
+        assert_eq!(store.sweep(1 + turn, 1 + turn), Expired::default());
+    }
+    assert_eq!(store.sweep(11, 11).forgotten, 1, "when it is silent");
+}
+
 /// Whether a point of the metric `x` finds its series without its attributes being read.
 fn is_found(store: &Store, target: &str, now: u64, attributes: &str) -> bool {
     let mut intake = store.intake(now);
