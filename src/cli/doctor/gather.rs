@@ -85,12 +85,15 @@ async fn look<T>(what: &str, call: impl Future<Output = kube::Result<T>>) -> See
     let silent = || format!("{what}: no answer within {} s", DEADLINE.as_secs());
     let answer = timeout(DEADLINE, call).await;
     let answer = answer.map_err(|_| Unseen::Silent(silent()))?;
-    answer.map_err(|error| match error {
-        kube::Error::Api(status) if status.code == 404 => Unseen::Absent(what.to_owned()),
-        kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
-            Unseen::Forbidden(status.message.clone())
+    answer.map_err(|error| {
+        let kube::Error::Api(status) = &error else {
+            return Unseen::Silent(format!("{what}: {error}"));
+        };
+        match status.code {
+            404 => Unseen::Absent(what.to_owned()),
+            401 | 403 => Unseen::Forbidden(status.message.clone()),
+            _ => Unseen::Silent(format!("{what}: {}", status.message)),
         }
-        error => Unseen::Silent(format!("{what}: {error}")),
     })
 }
 
