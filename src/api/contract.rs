@@ -376,6 +376,8 @@ pub mod env {
     pub const POD_NAMESPACE: &str = "JANGAR_POD_NAMESPACE";
     /// Uid of the program's own pod.
     pub const POD_UID: &str = "JANGAR_POD_UID";
+    /// How far the webhook has been rolled out.
+    pub const WEBHOOK_RUNG: &str = "AGENTS_WEBHOOK_RUNG";
     /// File with the admission policy.
     pub const POLICY_FILE: &str = "AGENTS_POLICY_FILE";
     /// File with a policy that is tried beside the one in force.
@@ -400,8 +402,10 @@ pub mod reporter {
     pub const SIDECAR: &str = "agents.proompteng.ai/sidecar";
 }
 
-/// Metrics on the page of the sidecar that the control plane reads.
+/// Metrics on the page of the sidecar that the control plane and the command line read.
 pub mod sidecar_metric {
+    /// Pages that were written, by `format`.
+    pub const PAGES: &str = "agents_sidecar_pages_total";
     /// Whether a stream is followed now, by `source`.
     pub const SOURCE_UP: &str = "agents_sidecar_source_up";
     /// Whether the source holds the lease, by `source`.

@@ -12,7 +12,8 @@ mod tests;
 
 pub use door::{Door, Operation};
 pub use hook::{Configuration, Hook};
-pub use lint::{Check, Finding, lint};
+pub use lint::{Check, Finding, asks_about, lint};
+pub use selector::selects;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{

@@ -5,6 +5,7 @@ mod cli;
 mod compatibility;
 mod conformance;
 mod contract;
+mod doctor;
 mod lab;
 mod metrics;
 mod paths;

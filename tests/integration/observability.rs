@@ -6,5 +6,5 @@ mod lint;
 mod live;
 mod names;
 mod promtool;
-mod rules;
-mod runbooks;
+pub(crate) mod rules;
+pub(crate) mod runbooks;

@@ -29,7 +29,7 @@ pub mod variable {
     /// Name of our webhook configurations.
     pub const CONFIGURATION_NAME: &str = "AGENTS_WEBHOOK_CONFIGURATION_NAME";
     /// How far the webhook has been rolled out.
-    pub const RUNG: &str = "AGENTS_WEBHOOK_RUNG";
+    pub const RUNG: &str = agents::api::contract::env::WEBHOOK_RUNG;
     /// Who restores statuses from a backup.
     pub const RESTORE_USERS: &str = "AGENTS_WEBHOOK_RESTORE_USERS";
 }

@@ -70,7 +70,7 @@ pub(super) fn labels_of(namespace: &str, territory: Territory) -> Labels {
 }
 
 /// Whether the selector selects something with these labels. A missing one selects everything.
-pub(super) fn selects(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
+pub fn selects(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
     let Some(LabelSelector {
         match_expressions,
         match_labels,

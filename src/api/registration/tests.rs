@@ -345,22 +345,22 @@ fn a_door_of_the_other_sort_or_of_nobody_is_found() {
 fn jobs_of_others_are_left_alone() {
     let [_, validating] = both(Rung::Deny);
     let delete = validating.hooks.last().unwrap();
-    let selects = |labels: &[(&str, &str)]| {
+    let is_selected = |labels: &[(&str, &str)]| {
         let labels = labels
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        selector::selects(delete.objects.as_ref(), &labels.collect())
+        selects(delete.objects.as_ref(), &labels.collect())
     };
     for sort in [
         "agents.proompteng.ai/agent-run",
         "jangar.proompteng.ai/tool-run",
     ] {
-        assert!(selects(&[
+        assert!(is_selected(&[
             (sort, "r"),
             ("agents.proompteng.ai/run-uid", "u")
         ]));
     }
-    assert!(!selects(&[("app", "nightly")]));
+    assert!(!is_selected(&[("app", "nightly")]));
     let mut bare = validating.clone();
     bare.hooks.last_mut().unwrap().objects = None;
     let findings = lint(&bare, Rung::Deny);
