@@ -85,6 +85,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         events,
         stream,
         egress,
+        inbox,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let rules =
@@ -147,7 +148,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         rules.run(herald, shutdown).map_err(Into::into)
     });
     let pace = Pace { workers, sweep };
-    wiring::start(&mut program, context, groups, (runs, show), pace);
+    let told = (runs, inbox, show);
+    wiring::start(&mut program, context, groups, told, pace);
     let tasks = &mut program.tasks;
     tasks.support("start checks", |shutdown| {
         checks.run(shutdown).map_err(Into::into)

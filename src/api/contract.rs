@@ -57,6 +57,8 @@ pub mod label {
     pub const WORKSPACE: &str = "workspaces.proompteng.ai/workspace";
     /// The tracker that an ImplementationSpec was taken over from.
     pub const SOURCE_PROVIDER: &str = "agents.proompteng.ai/source-provider";
+    /// The tracker that a delivery came from, on the ConfigMap in which it waits to be worked on.
+    pub const DELIVERY: &str = "agents.proompteng.ai/delivery";
     /// On a namespace: how admission treats it while the webhook does not answer.
     pub const ADMISSION: &str = "agents.proompteng.ai/admission";
     /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
@@ -151,6 +153,10 @@ pub mod api_path {
     pub const SIDECAR: &str = "/v1/sidecar";
     /// The description of the API.
     pub const OPENAPI: &str = "/openapi.json";
+    /// What GitHub calls with news of issues.
+    pub const GITHUB: &str = "/api/agents/implementation-sources/webhooks/github";
+    /// What Linear calls with them.
+    pub const LINEAR: &str = "/api/agents/implementation-sources/webhooks/linear";
 }
 
 /// Names of the events in the stream of the control plane; the `type` in their data is the same word.
@@ -213,6 +219,8 @@ pub mod port {
     pub const QUEUE_RELAY: u16 = 8083;
     /// The API of the control plane, `agents serve`.
     pub const SERVE: u16 = 8090;
+    /// The same over gRPC.
+    pub const GRPC: u16 = 50051;
 }
 
 /// Environment variables of the operators.
@@ -356,6 +364,22 @@ pub mod env {
     pub const QUEUE_STREAM_INTERVAL: &str = "AGENTS_QUEUE_STREAM_INTERVAL";
     /// Seconds between two looks at the tracker of a source.
     pub const SOURCE_SYNC: &str = "AGENTS_SOURCE_SYNC_SECONDS";
+    /// Whether the API answers over gRPC as well.
+    pub const GRPC_ENABLED: &str = "JANGAR_GRPC_ENABLED";
+    /// The address at which it does.
+    pub const GRPC_HOST: &str = "JANGAR_GRPC_HOST";
+    /// The port at which it does.
+    pub const GRPC_PORT: &str = "JANGAR_GRPC_PORT";
+    /// Deliveries of trackers that may wait to be worked on.
+    pub const DELIVERIES_MAX: &str = "JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE";
+    /// Seconds until a delivery that failed is tried again; they double each time.
+    pub const DELIVERIES_RETRY_BASE: &str =
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_BASE_DELAY_SECONDS";
+    /// Most seconds until it is.
+    pub const DELIVERIES_RETRY_MAX: &str =
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_DELAY_SECONDS";
+    /// How often a delivery is tried.
+    pub const DELIVERIES_ATTEMPTS: &str = "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_ATTEMPTS";
     /// Time between two looks at what Memories and VersionControlProviders name outside.
     pub const REACH: &str = "AGENTS_REACH_CHECK_SECONDS";
     /// Whether only the holder of the lease works.

@@ -1,6 +1,6 @@
 //! What operators can set.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::api::contract::{env, port};
@@ -26,6 +26,8 @@ pub mod variable {
     pub const QUEUE_TARGET: &str = "AGENTS_SERVE_QUEUE_TARGET";
     /// Port of the page of the sidecar beside the controllers.
     pub const SIDECAR_TARGET: &str = "AGENTS_SERVE_SIDECAR_TARGET";
+    /// Whether calls of trackers are taken.
+    pub const DELIVERIES: &str = "AGENTS_SERVE_DELIVERIES";
     /// For whom tokens must be made.
     pub const AUDIENCES: &str = "AGENTS_SERVE_TOKEN_AUDIENCES";
     /// How long answers about who may do what are kept.
@@ -40,6 +42,8 @@ pub type Args = Flags<Config>;
 pub struct Config {
     pub(super) common: Common,
     pub(super) listen: SocketAddr,
+    /// Where the API answers over gRPC, if it does.
+    pub(super) grpc: Option<SocketAddr>,
     pub(super) connections: usize,
     pub(super) requests: usize,
     pub(super) namespaces: Namespaces,
@@ -49,6 +53,8 @@ pub struct Config {
     pub(super) keep: Keep,
     pub(super) readers: usize,
     pub(super) controllers: Controllers,
+    /// How many deliveries of trackers may wait; none if none are taken.
+    pub(super) deliveries: Option<usize>,
 }
 
 /// Where the controllers are found.
@@ -58,6 +64,8 @@ pub(super) struct Controllers {
     pub(super) lease: String,
     /// Its namespace, if it is not that of the pod.
     pub(super) namespace: Option<String>,
+    /// The namespace of their pods, which is that of the program's own pod.
+    pub(super) pods: Option<String>,
     /// Port at which they tell how their queue stands.
     pub(super) port: u16,
     /// Port at which the sidecar beside them has its page.
@@ -75,6 +83,7 @@ impl Settings for Config {
         let listen = reader.value(
             Setting::new(variable::LISTEN, "Where the API answers").or(any_address(port::SERVE)),
         );
+        let grpc = read_grpc(reader);
         let connections = reader.value(amount(
             variable::CONNECTIONS,
             "Connections that may be open at once",
@@ -107,6 +116,7 @@ impl Settings for Config {
             .or("10s")
             .within("0s", "5m"),
         );
+        let deliveries = read_deliveries(reader);
         reader.heading("Logs of runs");
         let keep = Keep::read(reader);
         let controllers = Controllers::read(reader);
@@ -118,6 +128,7 @@ impl Settings for Config {
         Ok(Self {
             common: common?,
             listen: listen?,
+            grpc: grpc?,
             connections: connections?,
             requests: requests?,
             namespaces: namespaces?,
@@ -127,6 +138,7 @@ impl Settings for Config {
             keep: keep?,
             readers: readers?,
             controllers: controllers?,
+            deliveries: deliveries?,
         })
     }
 }
@@ -155,6 +167,52 @@ fn read_namespaces(reader: &mut Reader<'_>) -> Result<Namespaces, Invalid> {
     Ok(namespaces)
 }
 
+fn read_grpc(reader: &mut Reader<'_>) -> Result<Option<SocketAddr>, Invalid> {
+    let is_on = reader.value(
+        Setting::<bool>::new(
+            env::GRPC_ENABLED,
+            "Whether the API answers over gRPC as well",
+        )
+        .or("false"),
+    );
+    let host = reader.value(
+        Setting::<String>::new(env::GRPC_HOST, "The address at which it does").or("0.0.0.0"),
+    );
+    let port = reader.value(
+        Setting::<usize>::new(env::GRPC_PORT, "The port at which it does; 0 for any")
+            .or(port::GRPC.to_string())
+            .within("0", "65535"),
+    );
+    let (is_on, host, port) = (is_on?, host?, port?);
+    let Ok(host) = host.trim().parse::<IpAddr>() else {
+        let complaint = "must be an address such as 0.0.0.0 or ::";
+        return Err(reader.contradiction(env::GRPC_HOST, complaint));
+    };
+    let port = u16::try_from(port).unwrap_or(port::GRPC);
+    Ok(is_on.then_some((host, port).into()))
+}
+
+fn read_deliveries(reader: &mut Reader<'_>) -> Result<Option<usize>, Invalid> {
+    reader.heading("Deliveries of trackers");
+    let is_on = reader.value(
+        Setting::<bool>::new(
+            variable::DELIVERIES,
+            "Whether signed calls of trackers are taken for ImplementationSources; the program then reads their Secrets",
+        )
+        .or("false"),
+    );
+    let most = reader.value(
+        Setting::<usize>::new(
+            env::DELIVERIES_MAX,
+            "Deliveries that may wait for the controllers; more are refused with 503",
+        )
+        .or("1000")
+        .within("1", "100000"),
+    );
+    let (is_on, most) = (is_on?, most?);
+    Ok(is_on.then_some(most))
+}
+
 fn read_default(reader: &mut Reader<'_>) -> Result<Option<String>, Invalid> {
     let given = reader.optional(Setting::<String>::new(
         variable::NAMESPACE,
@@ -180,11 +238,11 @@ impl Settings for Controllers {
         );
         let own = reader.optional(Setting::<String>::new(
             env::POD_NAMESPACE,
-            "Namespace of the program's own pod; the lease is sought there unless set otherwise",
+            "Namespace of the program's own pod; the pods of the controllers are sought there, and their lease unless set otherwise",
         ));
         let namespace = reader.optional(Setting::<String>::new(
             env::LEADER_ELECTION_LEASE_NAMESPACE,
-            "Namespace of the lease and of the pods of the controllers",
+            "Namespace of the lease of the controllers; also of their pods where that of the own pod is not known",
         ));
         let port = reader.value(
             Setting::<usize>::new(
@@ -202,9 +260,11 @@ impl Settings for Controllers {
             .or(port::SIDECAR_ADMIN.to_string())
             .within("1", "65535"),
         );
+        let (namespace, own) = (namespace?, own?);
         Ok(Self {
             lease: lease?,
-            namespace: namespace?.or(own?),
+            pods: own.clone().or_else(|| namespace.clone()),
+            namespace: namespace.or(own),
             port: u16::try_from(port?).unwrap_or(port::QUEUE_RELAY),
             sidecar: u16::try_from(sidecar?).unwrap_or(port::SIDECAR_ADMIN),
         })

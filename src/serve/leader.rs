@@ -55,6 +55,8 @@ impl Leader {
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
     place: Arc<(String, String)>,
+    /// The namespace of the pods that can hold it.
+    pods: Arc<str>,
     leader: watch::Receiver<Option<Leader>>,
 }
 
@@ -67,7 +69,11 @@ pub(super) struct Follower {
 
 impl Lease {
     /// What tells who leads, and the task that follows the lease, which the caller must run.
-    pub(super) fn new(client: Client, namespace: String, name: String) -> (Self, Follower) {
+    pub(super) fn new(
+        client: Client,
+        (namespace, name): (String, String),
+        pods: &str,
+    ) -> (Self, Follower) {
         let (sender, leader) = watch::channel(None);
         let follower = Follower {
             leases: Api::namespaced(client, &namespace),
@@ -75,12 +81,23 @@ impl Lease {
             leader: sender,
         };
         let place = Arc::new((namespace, name));
-        (Self { place, leader }, follower)
+        let pods = pods.into();
+        let lease = Self {
+            place,
+            pods,
+            leader,
+        };
+        (lease, follower)
     }
 
     /// Namespace and name of the lease.
     pub(super) fn place(&self) -> (&str, &str) {
         (&self.place.0, &self.place.1)
+    }
+
+    /// The namespace in which the pod is that leads; the lease can be in another.
+    pub(super) fn pods(&self) -> &str {
+        &self.pods
     }
 
     /// Who leads, or led last.

@@ -121,7 +121,7 @@ impl Relay {
 
     /// Reads the stream of the leader to its end.
     async fn read(&self, client: &Client, leader: &Leader) -> Result<(), String> {
-        let (namespace, _) = self.lease.place();
+        let namespace = self.lease.pods();
         let (pod, port) = (leader.pod(), self.port);
         let path = queue::STREAM;
         let uri = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");

@@ -210,7 +210,7 @@ fn still_allowed(state: &Arc<State>, call: &Call) -> StillAllowed {
                     .await
                     .map(drop),
                 Access::Everywhere(right) => state.demand_everywhere(&caller, right).await,
-                Access::Open | Access::Known | Access::There(_) => Ok(()),
+                Access::Open | Access::Signed | Access::Known | Access::There(_) => Ok(()),
             };
             asked.err().as_ref().and_then(lasting)
         }

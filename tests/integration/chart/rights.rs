@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use agents::{
     admission::known::Known,
-    api::kind::Kind,
+    api::{contract::env, kind::Kind},
     cluster::{Need, Scope},
     kit::config::{Flags, Settings},
 };
@@ -75,7 +75,9 @@ fn needed(needs: &[Need]) -> BTreeSet<Right> {
 
 /// The settings of a container, read as the program would.
 fn settings<S: Settings>(rendered: &Rendered, container: &str) -> Result<S> {
-    let told = rendered.plain_variables(container)?;
+    let mut told = rendered.plain_variables(container)?;
+    // The cluster itself tells a pod where it is.
+    told.insert(env::POD_NAMESPACE.to_owned(), NAMESPACE.to_owned());
     let read = Flags::<S>::default().resolve(told);
     let (settings, _) = read.with_context(|| format!("{container} would not start"))?;
     Ok(settings)
@@ -217,6 +219,7 @@ async fn the_control_plane_gets_what_it_needs_and_no_more() -> Result<()> {
         json!({"rbac": {"clusterScoped": true}, "controller": {"namespaces": ["*"]}}),
         json!({"controller": {"namespaces": ["a", "b"]}}),
         json!({"controller": {"leaderElection": {"leaseNamespace": "leases"}}}),
+        json!({"controller": {"webhook": {"enabled": true}}}),
     ];
     for values in cases {
         let rendered = helm.render(&values, &[]).await?;
