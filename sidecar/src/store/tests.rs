@@ -52,13 +52,15 @@ fn send(store: &Store, target: &str, now: u64, metric: Metric<'_>, points: &[Sen
         .origin(target.as_bytes(), || read(target.as_bytes()))
         .unwrap();
     let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
-    let stream = intake.stream(&origin, &scope, &metric).unwrap();
-    if let Some(refusal) = stream.refusal() {
-        intake
-            .tally
-            .refuse(refusal, points.len() as u64, metric.name);
-        return intake.tally;
-    }
+    let met = intake.stream(&origin, &scope, &metric);
+    let stream = match met.and_then(|stream| stream.refusal().map_or(Ok(stream), Err)) {
+        Ok(stream) => stream,
+        Err(refusal) => {
+            let points = points.len() as u64;
+            intake.tally.refuse(refusal, points, metric.name);
+            return intake.tally;
+        }
+    };
     let mut open = intake.open(&stream).unwrap();
     for Sent(attributes, start, time, value) in points {
         open.take(&Point {
@@ -263,6 +265,32 @@ fn too_many_series_are_refused_and_deltas_flow_over() {
     );
     let tally = send(&store, "", 1, metric("z", GAUGE), &five[..1]);
     assert_eq!(refusals(&tally), [(Refusal::SeriesLimit, 1)]);
+}
+
+#[test]
+fn nothing_is_kept_of_new_names_while_all_is_full() {
+    let store = store(Limits {
+        series: 2,
+        ..Limits::default()
+    });
+    let points = [Sent("a=1", 0, 1, 1), Sent("a=2", 0, 1, 1)];
+    assert_eq!(send(&store, "", 1, metric("x", GAUGE), &points).taken, 2);
+    let meet = |name, sort| {
+        let mut intake = store.intake(2);
+        let origin = intake.origin(b"", || Ok(Vec::new())).unwrap();
+        let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
+        let met = intake.stream(&origin, &scope, &metric(name, sort));
+        met.map(|stream| stream.refusal())
+    };
+    for (name, sort) in [("y", GAUGE), ("z", GAUGE), ("y", GAUGE), ("x", COUNTER)] {
+        assert_eq!(meet(name, sort), Err(Refusal::SeriesLimit), "{name}");
+    }
+    assert_eq!((store.families(), store.names().len()), (1, 1));
+    // A family that is there may have series that wait for another writer.
+    assert_eq!(meet("x", GAUGE), Ok(None));
+    assert_eq!(meet("x", Sort::Summary), Ok(Some(Refusal::TypeConflict)));
+    store.sweep(3, 3);
+    assert_eq!(meet("y", GAUGE), Ok(None), "there is room again");
 }
 
 #[test]
