@@ -118,7 +118,7 @@ fn context(metrics: Metrics) -> Context {
     Context {
         client,
         clock: Clock::default(),
-        egress: Egress::closed(&metrics),
+        egress: Egress::closed(),
         metrics,
         leadership: Fence::always(),
         fit: Fit::known(),
