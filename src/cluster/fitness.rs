@@ -117,14 +117,35 @@ pub enum Obstacle {
 ///
 /// All that is missing, or that nobody answers.
 pub async fn examine(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
-    let looked = timeout(LOOK, look_at_all(client, needs)).await;
-    looked.unwrap_or_else(|_| {
-        let why = format!("no answer within {} s", LOOK.as_secs());
-        Err(Obstacle::Passing(why))
+    in_time(async {
+        let (mut problems, served) = look_at_all(client, needs).await?;
+        problems.extend(outdated(client, needs, &served).await?);
+        Ok(problems)
     })
+    .await
 }
 
-async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
+/// The same for who only reads: what an older schema lacks it does not see, and can do without. Nor does it hold ours then.
+///
+/// # Errors
+///
+/// The same.
+pub async fn examine_rights(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
+    in_time(async { Ok(look_at_all(client, needs).await?.0) }).await
+}
+
+async fn in_time(
+    look: impl Future<Output = Result<Vec<String>, Obstacle>>,
+) -> Result<(), Obstacle> {
+    let problems = timeout(LOOK, look).await.unwrap_or_else(|_| {
+        let why = format!("no answer within {} s", LOOK.as_secs());
+        Err(Obstacle::Passing(why))
+    })?;
+    Unfit::of(problems).map_or(Ok(()), |unfit| Err(Obstacle::Lasting(unfit)))
+}
+
+/// What is missing, and what there is.
+async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(Vec<String>, Served), Obstacle> {
     let silent = |error: kube::Error| Obstacle::Passing(error.to_string());
     let served = served(client, needs).await.map_err(silent)?;
     let mut problems = Vec::new();
@@ -132,8 +153,7 @@ async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
     for found in join_all(looks).await {
         problems.extend(found.map_err(silent)?);
     }
-    problems.extend(outdated(client, needs, &served).await?);
-    Unfit::of(problems).map_or(Ok(()), |unfit| Err(Obstacle::Lasting(unfit)))
+    Ok((problems, served))
 }
 
 /// Groups with their versions, and the resources that the API server has in each.
