@@ -171,6 +171,12 @@
   "AGENTS_POLICY_JOB_DELETE" .Values.controller.admissionPolicy.jobDelete
 -}}
 {{- with .Values.controller.admissionPolicy.statusModes -}}{{- $_ := set $own "AGENTS_POLICY_STATUS_MODES" (include "agents.modes" .) -}}{{- end -}}
+{{- if eq .Values.webhook.tls.source "rotator" -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (include "agents.rotatorSecretName" .) -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_LIFETIME" .Values.webhook.rotator.lifetime -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_AUTHORITY_LIFETIME" .Values.webhook.rotator.authorityLifetime -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SETTLE" .Values.webhook.rotator.settle -}}
+{{- end -}}
 {{- with .Values.webhook.restoreUsers -}}{{- $_ := set $own "AGENTS_WEBHOOK_RESTORE_USERS" (toJson .) -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $from $own .Values.webhook.env.vars) -}}
 {{- end -}}

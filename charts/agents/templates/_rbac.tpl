@@ -309,6 +309,22 @@ subjects:
   verbs: [get]
 {{- end -}}
 
+{{- define "agents.rotatorRules" -}}
+# The webhook keeps the certificates that it makes itself in this Secret and no other.
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ include "agents.rotatorSecretName" . }}]
+  verbs: [get, update]
+{{- end -}}
+
+{{- define "agents.trustRules" -}}
+# The webhook writes who signs its certificate into the caBundle of its own two configurations.
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
+  resourceNames: [{{ include "agents.workloadName" (dict "root" . "component" "webhook") }}]
+  verbs: [get, patch]
+{{- end -}}
+
 {{- define "agents.configurationRules" -}}
 # The webhook judges whether it is registered as its rung says, and whether that could lock the cluster.
 - apiGroups: [admissionregistration.k8s.io]

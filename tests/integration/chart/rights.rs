@@ -185,7 +185,40 @@ async fn the_webhook_gets_what_it_looks_up_and_its_own_configurations() -> Resul
             wanted.insert(right("", "admissionregistration.k8s.io", kind, "get"));
         }
         assert_eq!(granted(&rendered, "webhook"), wanted);
+
+        let mut own = values.clone();
+        own["webhook"]["tls"]["source"] = json!("rotator");
+        let rendered = helm.render(&own, &[]).await?;
+        wanted.extend(["get", "update"].map(|verb| right(NAMESPACE, "", "secrets", verb)));
+        for kind in [
+            "mutatingwebhookconfigurations",
+            "validatingwebhookconfigurations",
+        ] {
+            wanted.insert(right("", "admissionregistration.k8s.io", kind, "patch"));
+        }
+        assert_eq!(granted(&rendered, "webhook"), wanted);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_rotator_has_rights_on_named_objects_only() -> Result<()> {
+    let values = json!({"webhook": {"tls": {"source": "rotator"}}});
+    let rendered = Helm::new().await?.render(&values, &[]).await?;
+    for (role, name) in [
+        ("Role/agents-webhook-rotator", "agents-webhook-rotator"),
+        (
+            "ClusterRole/agents-agents-webhook-rotator",
+            "agents-webhook",
+        ),
+    ] {
+        let rules = rendered.get(role)?["rules"].as_array();
+        for rule in rules.context("rules")? {
+            assert_eq!(rule["resourceNames"], json!([name]), "{role}");
+        }
+    }
+    let secret = rendered.get("Secret/agents-webhook-rotator")?;
+    assert!(secret.get("data").is_none() && secret.get("stringData").is_none());
     Ok(())
 }
 
@@ -274,6 +307,13 @@ async fn each_right_in_the_whole_cluster_can_be_switched_off() -> Result<()> {
         "controlPlane": {"rbac": {"authDelegator": false}},
         "webhook": {"rbac": {"readConfigurations": false}},
     });
+    let mut off_too = off.clone();
+    off_too["webhook"]["tls"] = json!({"source": "rotator"});
+    let rotating = helm.render(&off_too, &[]).await?;
+    assert_eq!(wide(&rotating), ["agents-agents-webhook-rotator"]);
+    off_too["webhook"]["rbac"]["writeConfigurations"] = json!(false);
+    let off_too = helm.render(&off_too, &[]).await?;
+    assert_eq!(wide(&off_too), Vec::<String>::new());
     let off = helm.render(&off, &[]).await?;
     assert_eq!(wide(&off), Vec::<String>::new());
     assert_eq!(off.all("ClusterRole").count(), 0);
