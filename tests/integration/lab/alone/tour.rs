@@ -181,11 +181,15 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
             let line = guide.lines().find(of_run).context(run)?;
             ensure!(line.contains(" Succeeded "), "{guide}");
         }
-        // Its Job was deleted while it worked, and its pod ended well.
+        // Its Job was deleted while it worked; how it ended is stored and told all the same.
         let of_run = |line: &&str| line.trim_start().starts_with("outlives-its-job ");
         let line = guide.lines().find(of_run).context(guide.clone())?;
-        ensure!(line.contains(" Succeeded "), "{guide}");
-        ensure!(guide.contains("It was deleted by "), "{guide}");
+        let ended = line.contains(" Succeeded ") || line.contains(" Failed ");
+        ensure!(ended, "{guide}");
+        ensure!(
+            guide.contains("`agents explain outlives-its-job` says\n      outlives-its-job is "),
+            "{guide}"
+        );
     } else {
         ensure!(guide.contains("Not shown here: "), "{guide}");
     }
