@@ -2,12 +2,13 @@
 //! change of, so that of several replicas one is first and the others look again.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
-use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::{ByteString, ClusterResourceScope};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
@@ -43,19 +44,22 @@ const SECRET: &str = "the Secret of the rotator";
 const CONFIGURATION: &str = "webhook configurations";
 
 fn trouble(error: kube::Error, verb: &'static str, what: &'static str) -> Trouble {
-    match error {
-        kube::Error::Api(status) if status.code == 409 => Trouble::Conflict,
-        kube::Error::Api(status) if status.code == 403 => Trouble::Forbidden { verb, what },
-        error => Trouble::Api {
-            what,
-            reason: error.to_string(),
-        },
+    let reason = error.to_string();
+    let code = if let kube::Error::Api(status) = error {
+        Some(status.code)
+    } else {
+        None
+    };
+    match code {
+        Some(409) => Trouble::Conflict,
+        Some(403) => Trouble::Forbidden { verb, what },
+        Some(_) | None => Trouble::Api { what, reason },
     }
 }
 
 /// A webhook configuration, of either sort, as far as the rotator cares.
 pub(super) trait Configuration:
-    Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned
+    Resource<DynamicType = (), Scope = ClusterResourceScope> + Clone + Debug + DeserializeOwned
 {
     fn clients(&self) -> Vec<&WebhookClientConfig>;
 }
@@ -135,10 +139,7 @@ impl Cluster {
         })
     }
 
-    fn all<K: Configuration>(&self) -> Api<K>
-    where
-        K: Resource<Scope = k8s_openapi::ClusterResourceScope>,
-    {
+    fn all<K: Configuration>(&self) -> Api<K> {
         Api::all(self.client.clone())
     }
 
@@ -185,10 +186,11 @@ impl Cluster {
         Ok(wrote)
     }
 
-    async fn put<K>(&self, found: &K, wanted: &[Certificate]) -> Result<bool, Trouble>
-    where
-        K: Configuration + Resource<Scope = k8s_openapi::ClusterResourceScope>,
-    {
+    async fn put<K: Configuration>(
+        &self,
+        found: &K,
+        wanted: &[Certificate],
+    ) -> Result<bool, Trouble> {
         let Some(patch) = patch(found, wanted) else {
             return Ok(false);
         };
