@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::ListParams;
 use kube::core::NamespaceResourceScope;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -21,6 +21,7 @@ use super::facts::{Facts, Seen, Unseen};
 use super::values::Values;
 use crate::api::contract::label;
 use crate::api::kinds::AgentRun;
+use crate::cluster::Namespaces;
 
 /// Time for one look.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -51,6 +52,9 @@ pub(super) async fn gather(place: &Place, values: Values) -> Facts {
         metrics::sidecars(place, &installed.programs),
         metrics::monitors(place),
     );
+    let territory = programs::territory(&installed.programs);
+    let jobs = jobs.map(|all| within(all, territory.as_ref()));
+    let runs = runs.map(|all| within(all, territory.as_ref()));
     let here = Timestamp::now();
     let now = cluster.ahead.as_ref().map_or(here, |ahead| here + *ahead);
     Facts {
@@ -78,6 +82,14 @@ pub(super) async fn gather(place: &Place, values: Values) -> Facts {
         jobs,
         runs,
     }
+}
+
+/// Only what lies where the controllers of this release work: others answer for the rest.
+fn within<K: ResourceExt>(mut all: Vec<K>, territory: Option<&Namespaces>) -> Vec<K> {
+    if let Some(Namespaces::Some(names)) = territory {
+        all.retain(|one| one.namespace().is_some_and(|own| names.contains(&own)));
+    }
+    all
 }
 
 /// One look, within its time.

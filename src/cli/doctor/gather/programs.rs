@@ -120,6 +120,13 @@ fn variables(container: &Value) -> BTreeMap<String, String> {
     plain.collect()
 }
 
+/// Where the controllers work, if they say so.
+pub(super) fn territory(programs: &Seen<Vec<Program>>) -> Option<Namespaces> {
+    let mut programs = programs.iter().flatten();
+    let controllers = programs.find(|program| program.component == Component::Controllers)?;
+    Namespaces::parse(controllers.variables.get(env::NAMESPACES)?)
+}
+
 /// Where the lease of the controllers is, and its name.
 fn lease_of(place: &Place, programs: &Seen<Vec<Program>>) -> (String, String) {
     let mut programs = programs.iter().flatten();
