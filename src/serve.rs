@@ -108,18 +108,16 @@ pub async fn run(args: Args) -> Result<(), Error> {
     } = config; // a setting left out here does not compile
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let listener = listen_narrow("api", listen, SEND_BUFFER)?;
-    let grpc = grpc.map(|address| listen_narrow("grpc", address, SEND_BUFFER));
-    let grpc = grpc.transpose()?;
+    let grpc = grpc
+        .map(|address| listen_narrow("grpc", address, SEND_BUFFER))
+        .transpose()?;
     let client = client().await?;
     let metrics = Metrics::register(program.metrics());
-    let home = controllers.namespace.clone();
-    let home = home.unwrap_or_else(|| client.default_namespace().to_owned());
+    let own = || client.default_namespace().to_owned();
+    let home = controllers.namespace.clone().unwrap_or_else(own);
     let pods = controllers.pods.clone().unwrap_or_else(|| home.clone());
-    check(
-        &mut program,
-        &client,
-        needs::all(&namespaces, (&home, &pods), deliveries.is_some()),
-    );
+    let needed = needs::all(&namespaces, (&home, &pods), deliveries.is_some());
+    check(&mut program, &client, needed);
     let readiness = program.readiness.clone();
     let hub = |stream| Arc::new(Hub::new(stream, readers, metrics.streams.clone()));
     let (lease, follower) = Lease::new(client.clone(), (home, controllers.lease), &pods);
@@ -128,11 +126,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let queue = Arc::new(Relay::new(hub(Stream::Queue), lease, controllers.port));
     follow(&mut program, &client, &namespaces, &board);
     relay(&mut program, client.clone(), follower, &queue);
-    let inbound = deliveries.map(|most| {
-        let (client, counted) = (client.clone(), metrics.deliveries.clone());
-        Arc::new(Inbound::new(client, namespaces.clone(), most, counted))
-    });
-    take_calls(&mut program, inbound.clone());
+    let counted = metrics.deliveries.clone();
+    let inbound =
+        deliveries.map(|most| Inbound::new(client.clone(), namespaces.clone(), most, counted));
+    let inbound = take_calls(&mut program, inbound);
     let state = move |shutdown| State {
         shutdown,
         gatekeeper: Gatekeeper::new(client.clone(), audiences, reviews_kept, metrics.clone()),
@@ -207,17 +204,17 @@ fn relay(program: &mut Program, client: Client, follower: Follower, queue: &Arc<
 }
 
 /// Keeps up with the secrets that calls of trackers are checked with.
-fn take_calls(program: &mut Program, inbound: Option<Arc<Inbound>>) {
-    let Some(inbound) = inbound else {
-        return;
-    };
+fn take_calls(program: &mut Program, inbound: Option<Inbound>) -> Option<Arc<Inbound>> {
+    let inbound = Arc::new(inbound?);
+    let kept = Arc::clone(&inbound);
     program.tasks.support("sources", |shutdown| async move {
         tokio::select! {
             _ = shutdown.started() => {}
-            () = inbound.run() => {}
+            () = kept.run() => {}
         }
         Ok(())
     });
+    Some(inbound)
 }
 
 /// Looks whether the cluster is fit, and says if nobody could be let in.
@@ -286,7 +283,7 @@ fn serve(
     program.tasks.work("api", |shutdown| async move {
         let state = Arc::new(state(shutdown.clone()));
         let service = ServiceBuilder::new()
-            .layer(traced(requests.clone()))
+            .layer(traced(requests))
             .service(Api::new(Arc::clone(&state)));
         let http = server(listener, "api").serve(service, shutdown.clone());
         let Some(listener) = grpc else {

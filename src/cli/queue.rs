@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use super::failure::Failure;
 use super::session::{Access, Session, ask, list_all};
 use super::shown::{Format, Paint, document, print};
-use crate::api::contract::{port, queue};
+use crate::api::contract::{annotation, port, queue};
 use crate::api::duration::parse_duration;
 use crate::api::kinds::AgentRun;
 use crate::kit::exit::Exit;
@@ -128,9 +128,14 @@ async fn of_leader(session: &Session, name: &str) -> Result<Snapshot, Failure> {
         return Err(Failure::new(what).next(counted));
     };
     let pod = holder.rsplit_once('_').map_or(&*holder, |(pod, _)| pod);
-    let (namespace, port, path) = (&session.namespace, port::QUEUE, queue::SNAPSHOT);
+    let (namespace, port, path) = (&session.namespace, port::QUEUE_RELAY, queue::SNAPSHOT);
     let uri = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
-    let request = Request::get(uri).body(Vec::new());
+    let annotations = lease.metadata.annotations.unwrap_or_default();
+    let mut request = Request::get(uri);
+    if let Some(key) = annotations.get(annotation::QUEUE_KEY) {
+        request = request.header(queue::KEY, key);
+    }
+    let request = request.body(Vec::new());
     let request = request.map_err(|error| Failure::new("no such address").because(&error))?;
     let what = format!("ask {pod}, which leads");
     let told: Result<Told, Failure> = ask(&what, session.client.request(request)).await;

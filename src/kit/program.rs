@@ -330,7 +330,7 @@ fn greet(identity: Identity, notes: &Notes) {
     let settings = notes.report.changed().join(" ");
     tracing::info!(program, version, settings, "Starting");
     for warning in &notes.warnings {
-        tracing::warn!(warning, "A setting is not as it should be");
+        tracing::warn!("{warning}");
     }
 }
 

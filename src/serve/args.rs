@@ -101,21 +101,7 @@ impl Settings for Config {
         ));
         let namespaces = read_namespaces(reader);
         let default_namespace = read_default(reader);
-        let audiences = reader.value(
-            Setting::<Vec<String>>::new(
-                variable::AUDIENCES,
-                "Audiences of which a token must have one; those of the API server if empty",
-            )
-            .or("[]"),
-        );
-        let reviews_kept = reader.value(
-            Setting::<Duration>::new(
-                variable::REVIEWS_KEPT,
-                "How long is known who someone is and what they may do; a refusal is known for 2s at most",
-            )
-            .or("10s")
-            .within("0s", "5m"),
-        );
+        let reviews = read_reviews(reader);
         let deliveries = read_deliveries(reader);
         reader.heading("Logs of runs");
         let keep = Keep::read(reader);
@@ -125,6 +111,7 @@ impl Settings for Config {
             linger: "5s",
         };
         let common = Common::read(reader, defaults);
+        let (audiences, reviews_kept) = reviews?;
         Ok(Self {
             common: common?,
             listen: listen?,
@@ -133,14 +120,34 @@ impl Settings for Config {
             requests: requests?,
             namespaces: namespaces?,
             default_namespace: default_namespace?,
-            audiences: audiences?,
-            reviews_kept: reviews_kept?,
+            audiences,
+            reviews_kept,
             keep: keep?,
             readers: readers?,
             controllers: controllers?,
             deliveries: deliveries?,
         })
     }
+}
+
+/// For whom tokens must be, and how long is known what their owners may do.
+fn read_reviews(reader: &mut Reader<'_>) -> Result<(Vec<String>, Duration), Invalid> {
+    let audiences = reader.value(
+        Setting::<Vec<String>>::new(
+            variable::AUDIENCES,
+            "Audiences of which a token must have one; those of the API server if empty",
+        )
+        .or("[]"),
+    );
+    let kept = reader.value(
+        Setting::<Duration>::new(
+            variable::REVIEWS_KEPT,
+            "How long is known who someone is and what they may do; a refusal is known for 2s at most",
+        )
+        .or("10s")
+        .within("0s", "5m"),
+    );
+    Ok((audiences?, kept?))
 }
 
 fn read_namespaces(reader: &mut Reader<'_>) -> Result<Namespaces, Invalid> {

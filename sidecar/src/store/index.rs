@@ -387,16 +387,13 @@ impl Index {
 
 /// As much of a text as fits.
 fn shortened(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
+    let is_end = |end: &usize| text.is_char_boundary(*end);
+    let end = (0..=most.min(text.len())).rev().find(is_end);
     text.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
 /// What targets say of themselves counts as no series: it is ours, and there are few.
 fn counted(family: &str, swept: Swept) -> Swept {
-    match family == TARGET_INFO {
-        true => Swept::default(),
-        false => swept,
-    }
+    let counts = family != TARGET_INFO;
+    counts.then_some(swept).unwrap_or_default()
 }

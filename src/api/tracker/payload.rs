@@ -253,8 +253,11 @@ mod tests {
         event: &str,
         body: &Value,
     ) -> Result<Option<Payload>, Misread> {
-        let now = NOW.parse().unwrap();
-        Payload::read(provider, Some(event), body.to_string().as_bytes(), now)
+        Payload::read(provider, Some(event), body.to_string().as_bytes(), now())
+    }
+
+    fn now() -> Timestamp {
+        NOW.parse().unwrap()
     }
 
     fn github(changes: &Value) -> Value {

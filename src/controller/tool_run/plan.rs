@@ -142,7 +142,10 @@ fn stop(seen: &Observed, run: &ToolRun, message: &str) -> RunPlan {
     let loss = loss(seen, evidence(seen, run));
     store(match loss.finding.outcome {
         Some(_) => status::missing(run, &loss, seen.now),
-        None => status::lost(cancelled, &loss, seen.now),
+        None => {
+            let class = loss.finding.class;
+            status::lost(cancelled, &loss, seen.now).tell(class.into(), loss.why())
+        }
     })
 }
 

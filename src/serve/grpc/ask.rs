@@ -46,7 +46,8 @@ pub(super) fn asked(
             &query(operation, &message),
         ),
         headers,
-        version: Version::HTTP_2,
+        // Each call is a stream with a window of its own, so a reader who stalls hides behind nothing.
+        version: Version::HTTP_11,
         body: Given::Whole(body(&message)?),
     })
 }

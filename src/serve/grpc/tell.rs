@@ -150,7 +150,11 @@ fn told(
 fn object(json: &MessageDescriptor, value: Value) -> Option<DynamicMessage> {
     let fields = match value {
         Value::Object(fields) => fields,
-        other => Map::from_iter([("value".to_owned(), other)]),
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)) => Map::from_iter([("value".to_owned(), other)]),
     };
     DynamicMessage::deserialize(json.clone(), json!(fields)).ok()
 }

@@ -10,7 +10,11 @@ use support::helm::{Helm, Rendered};
 const PORTS: &[(&str, &[(&str, u16)])] = &[
     (
         "control-plane",
-        &[("http", port::SERVE), ("metrics", port::AGENTS_ADMIN)],
+        &[
+            ("http", port::SERVE),
+            ("grpc", port::GRPC),
+            ("metrics", port::AGENTS_ADMIN),
+        ],
     ),
     (
         "controllers",
@@ -87,7 +91,11 @@ async fn what_only_the_api_server_calls_can_be_kept_for_it() -> Result<()> {
         let caller = |port: u16| (u64::from(port), from.clone());
         assert_eq!(
             opened(&rendered, "agents")?,
-            [anyone(port::SERVE), anyone(port::AGENTS_ADMIN)]
+            [
+                anyone(port::SERVE),
+                anyone(port::AGENTS_ADMIN),
+                anyone(port::GRPC)
+            ]
         );
         assert_eq!(
             opened(&rendered, "agents-controllers")?,

@@ -2,28 +2,15 @@
 
 use super::life::ONE_AT_A_TIME;
 use anyhow::{Context, Result};
-use std::{fs, os::unix::fs::symlink, path::Path, process::Stdio, time::Duration};
-use support::{
-    kubectl::Said,
-    lab::{
-        own_name,
-        report::Report,
-        tools::{CONTROL_PLANE, build},
-    },
-};
-use tempfile::TempDir;
+use std::{process::Stdio, time::Duration};
+use support::{kubectl::Said, lab::own_name};
 use tokio::{process::Command, time::timeout};
 
 const DEADLINE: Duration = Duration::from_secs(180);
 
 async fn lab(words: &[&str]) -> Result<Said> {
-    lab_with(words, &[]).await
-}
-
-async fn lab_with(words: &[&str], environment: &[(&str, &Path)]) -> Result<Said> {
     let output = Command::new(env!("CARGO_BIN_EXE_lab"))
         .args(words)
-        .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
@@ -109,35 +96,5 @@ async fn a_command_runs_in_a_fresh_lab_which_stops_when_it_fails() -> Result<()>
         "{}",
         up.stderr
     );
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_folder_with_the_programs_of_others_is_used_and_nothing_is_built() -> Result<()> {
-    support::starts_labs!();
-    let _turn = ONE_AT_A_TIME.lock().await;
-    let (assets, cache) = (TempDir::new()?, TempDir::new()?);
-    let programs = build::programs(CONTROL_PLANE, Report::start()).await?;
-    for program in CONTROL_PLANE {
-        symlink(programs.path(program)?, assets.path().join(program))?;
-    }
-    let name = &own_name("assets")?.to_string();
-    let script = "kubectl get namespace default --output=name";
-    let up = [
-        "up", "--tier", "1", "--name", name, "--", "sh", "-c", script,
-    ];
-    let environment = [
-        ("KUBEBUILDER_ASSETS", assets.path()),
-        ("LAB_CACHE", cache.path()),
-    ];
-    let up = lab_with(&up, &environment).await?;
-    assert!(
-        up.code == Some(0) && up.stdout.contains("namespace/default\n"),
-        "{}{}",
-        up.stdout,
-        up.stderr
-    );
-    let built = fs::read_dir(cache.path())?.count();
-    assert_eq!(built, 0, "{}", up.stderr);
     Ok(())
 }

@@ -67,6 +67,7 @@ async fn the_running_server_keeps_to_the_document_whatever_it_is_sent() -> Resul
         .args(["--continue-on-failure", "--warnings", "off"]);
     let output = timeout(TRYING, trial.output()).await??;
     let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "{said}");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{said}{complaint}");
     Ok(())
 }

@@ -1,10 +1,9 @@
-//! The classes of a missing Job that take more than a Job and a controller: a clock, a name, an owner, a namespace. Status,
+//! The classes of a missing Job that take more than a Job and a controller: a name, an owner, a namespace. Status,
 //! Events and metrics are compared whole with `tests/fixtures/lifecycle`.
 //!
 //! | why the Job is missing | what else is known | case |
 //! | --- | --- | --- |
-//! | its time to live was over | its last word tells how it ended | `ttl-seen` |
-//! | someone whose name admission saw deleted it after its end | the same | `ended-actor` |
+//! | someone whose name admission saw deleted it after its end | its last word tells how it ended | `ended-actor` |
 //! | its run is being deleted | nothing; its pod tells how it ended | `owner-lost`, `owner-told` |
 //! | its namespace is being deleted | nothing | `namespace-kept` |
 
@@ -23,21 +22,6 @@ use crate::webhook::hook::Station;
 
 /// Who deletes Jobs here.
 const JANE: &str = "jane@example.com";
-
-#[tokio::test]
-async fn a_job_whose_time_to_live_was_over_is_told_so() -> Result<()> {
-    support::kinds!();
-    let (mut case, controller, way) = Case::running_unseen(Scene::with_agent).await?;
-    case.free().await?;
-    case.free_pod().await?;
-    case.scene.end_pod("x", 0).await?;
-    case.witness.until_unrecorded(1.0).await?;
-    case.set_ttl(1).await?;
-    case.until_job_is_gone().await?;
-    case.witness.until_unrecorded(0.0).await?;
-    way.release();
-    case.agrees("ttl-seen", controller).await
-}
 
 /// Webhook and controller together.
 #[tokio::test]
