@@ -107,10 +107,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
         deliveries,
     } = config; // a setting left out here does not compile
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
-    let listener = listen_narrow("api", listen, SEND_BUFFER)?;
-    let grpc = grpc
-        .map(|address| listen_narrow("grpc", address, SEND_BUFFER))
-        .transpose()?;
+    let open = |name, address| listen_narrow(name, address, SEND_BUFFER);
+    let listener = open("api", listen)?;
+    let grpc = grpc.map(|address| open("grpc", address)).transpose()?;
     let client = client().await?;
     let metrics = Metrics::register(program.metrics());
     let own = || client.default_namespace().to_owned();
@@ -126,10 +125,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let queue = Arc::new(Relay::new(hub(Stream::Queue), lease, controllers.port));
     follow(&mut program, &client, &namespaces, &board);
     relay(&mut program, client.clone(), follower, &queue);
-    let counted = metrics.deliveries.clone();
-    let inbound =
-        deliveries.map(|most| Inbound::new(client.clone(), namespaces.clone(), most, counted));
-    let inbound = take_calls(&mut program, inbound);
+    let place = (client.clone(), namespaces.clone());
+    let inbound = deliveries.map(|most| take_calls(&mut program, place, most, &metrics));
     let state = move |shutdown| State {
         shutdown,
         gatekeeper: Gatekeeper::new(client.clone(), audiences, reviews_kept, metrics.clone()),
@@ -203,9 +200,15 @@ fn relay(program: &mut Program, client: Client, follower: Follower, queue: &Arc<
     });
 }
 
-/// Keeps up with the secrets that calls of trackers are checked with.
-fn take_calls(program: &mut Program, inbound: Option<Inbound>) -> Option<Arc<Inbound>> {
-    let inbound = Arc::new(inbound?);
+/// Takes calls of trackers, of which so many may wait, and keeps up with the secrets that they are checked with.
+fn take_calls(
+    program: &mut Program,
+    (client, namespaces): (Client, Namespaces),
+    most: usize,
+    metrics: &Metrics,
+) -> Arc<Inbound> {
+    let counted = metrics.deliveries.clone();
+    let inbound = Arc::new(Inbound::new(client, namespaces, most, counted));
     let kept = Arc::clone(&inbound);
     program.tasks.support("sources", |shutdown| async move {
         tokio::select! {
@@ -214,7 +217,7 @@ fn take_calls(program: &mut Program, inbound: Option<Inbound>) -> Option<Arc<Inb
         }
         Ok(())
     });
-    Some(inbound)
+    inbound
 }
 
 /// Looks whether the cluster is fit, and says if nobody could be let in.

@@ -57,13 +57,7 @@ async fn the_running_server_keeps_to_the_document_whatever_it_is_sent() -> Resul
             "1",
             "--generation-deterministic",
         ])
-        .args([
-            "--generation-database",
-            "none",
-            "--request-timeout",
-            "20",
-            "--no-color",
-        ])
+        .args(["--request-timeout", "20", "--no-color"])
         .args(["--continue-on-failure", "--warnings", "off"]);
     let output = timeout(TRYING, trial.output()).await??;
     let said = String::from_utf8_lossy(&output.stdout);
