@@ -394,6 +394,6 @@ fn shortened(text: &str, most: usize) -> &str {
 
 /// What targets say of themselves counts as no series: it is ours, and there are few.
 fn counted(family: &str, swept: Swept) -> Swept {
-    let counts = family != TARGET_INFO;
-    counts.then_some(swept).unwrap_or_default()
+    let series = Some(swept).filter(|_| family != TARGET_INFO);
+    series.unwrap_or_default()
 }
