@@ -111,7 +111,7 @@ bench-sidecar: ## Measure the release build of the sidecar; prints tables and wh
 
 .PHONY: bench-controller
 bench-controller: ## Measure the release build of the controllers on a lab; prints tables and whether each bar is met
-	@cargo build --quiet --release --package agents --bin agents --package agents-webhook
+	@cargo build --quiet --release --bin agents --bin agents-webhook
 	@$(DRIVER) --bench controller
 
 .PHONY: bench-check

@@ -157,7 +157,7 @@ async fn calls(here: &Namespace) -> Result<Calls> {
     let endpoint = receiver.endpoint();
     let exports = [
         ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*endpoint),
-        ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
     ];
     let controller = controller_with(here, &exports).await?;
     let counted = Counted::from_now(receiver).await?;

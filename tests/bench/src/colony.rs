@@ -4,10 +4,7 @@
 pub mod calls;
 pub mod hooked;
 
-use agents::api::{
-    contract::label,
-    kinds::{Agent, AgentProvider, AgentRun},
-};
+use agents::api::kinds::{Agent, AgentProvider, AgentRun};
 use anyhow::{Context, Result, bail};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::{
@@ -65,7 +62,6 @@ pub fn run(name: &str) -> Result<AgentRun> {
 pub fn job(name: &str) -> Result<Job> {
     let container = json!({"name": "agent-runner", "image": "registry.example/agents:1.2.3"});
     let template = json!({
-        "metadata": {"labels": {label::AGENT_RUN: name}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     });
     Ok(serde_json::from_value(json!({

@@ -98,7 +98,8 @@ async fn resident(here: &Namespace, jobs: usize) -> Result<f64> {
         tokio::task::block_in_place(|| Program::start("agents-sidecar", &[], &variables))?;
     retry("all Jobs are known", DEADLINE, || async {
         let page = Page::scrape(&sidecar.admin.to_string()).await?;
-        let is_up = page.value("agents_sidecar_job_watch_up", &[]) == Some(1.0);
+        let jobs_only = [("resource", "jobs")];
+        let is_up = page.value("agents_sidecar_job_watch_up", &jobs_only) == Some(1.0);
         let known: f64 = page.series("agents_sidecar_job_known").values().sum();
         ensure!(is_up && known == jobs as f64, "{known} Jobs are known");
         Ok(())
