@@ -59,13 +59,13 @@ use fault::Fault;
 use grpc::Grpc;
 use inbound::Inbound;
 use leader::{Follower, Lease};
-use metrics::{Metrics, Review, Stream};
+use metrics::{Metrics, Readers, Review};
 use operation::Id;
 use queue::Relay;
 use service::{Api, Call};
 use sidecar::Sidecar;
 use state::State;
-use stream::{Board, Hub};
+use stream::{Board, hub};
 
 const IDENTITY: Identity = Identity {
     program: "agents-serve",
@@ -118,11 +118,16 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let needed = needs::all(&namespaces, (&home, &pods), deliveries.is_some());
     check(&mut program, &client, needed);
     let readiness = program.readiness.clone();
-    let hub = |stream| Arc::new(Hub::new(stream, readers, metrics.streams.clone()));
+    let [objects, changes] = [(); 2].map(|()| Arc::new(hub(readers)));
+    let counted = Readers {
+        control_plane: Arc::clone(&objects),
+        queue: Arc::clone(&changes),
+    };
+    program.metrics().register_collector(Box::new(counted));
     let (lease, follower) = Lease::new(client.clone(), (home, controllers.lease), &pods);
-    let board = Arc::new(Board::new(hub(Stream::ControlPlane), lease.clone()));
+    let board = Arc::new(Board::new(objects, lease.clone()));
     let sidecar = Sidecar::new(client.clone(), lease.clone(), controllers.sidecar);
-    let queue = Arc::new(Relay::new(hub(Stream::Queue), lease, controllers.port));
+    let queue = Arc::new(Relay::new(changes, lease, controllers.port));
     follow(&mut program, &client, &namespaces, &board);
     relay(&mut program, client.clone(), follower, &queue);
     let place = (client.clone(), namespaces.clone());

@@ -17,10 +17,11 @@ use super::fault::{Fault, Reason};
 use super::leader::{Key, Leader, Lease};
 use super::service::Call;
 use super::state::State;
-use super::stream::{About, Event, Filter, Hub, Wish, lines, open};
+use super::stream::{About, Event, Filter, Hub, Wish, open, tell};
 use crate::api::contract::{queue, queue_event};
 use crate::api::sanitise::for_log;
 use crate::cluster::following;
+use crate::kit::http::events::lines;
 
 /// Longest line of the stream, in bytes.
 const LINE: u64 = 1024 * 1024;
@@ -64,8 +65,7 @@ impl Relay {
     fn set(&self, now: Latest) {
         let data = now.data();
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = now;
-        self.hub
-            .publish(queue_event::QUEUE, About::default(), &data);
+        tell(&self.hub, queue_event::QUEUE, About::default(), &data);
     }
 
     fn nothing(&self, reason: Reason, why: String) {
