@@ -25,13 +25,13 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
 
-use super::shown::Paint;
+use super::shown::{FailOn, Paint};
 use crate::admission::in_force::InForce;
 use crate::api::policy::Policy;
 use crate::cluster::policy::{Refused, Settings, read_file, understand};
 use crate::kit::config::{ConfigError, Flags};
 use crate::kit::{exit::Exit, program};
-use diff::{Fate, differences};
+use diff::differences;
 use input::Input;
 use report::{Level, Report};
 use source::Unread;
@@ -85,16 +85,6 @@ enum Output {
     Sarif,
     /// JUnit XML, for build servers.
     Junit,
-}
-
-/// How grave a finding must be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum FailOn {
-    /// The webhook would refuse.
-    #[default]
-    Error,
-    /// The webhook would warn or refuse.
-    Warning,
 }
 
 impl From<FailOn> for Level {
@@ -190,14 +180,12 @@ fn compare(args: &Args, old: &Report, new: &Report) -> Result<(String, Exit), Er
         Output::Json => diff::json(old, new, &found)?,
         Output::Sarif | Output::Junit => return Err(Error::NoSuchForm),
     };
-    let is_grave = match args.fail_on {
-        FailOn::Error => found.iter().any(|it| it.fate == Fate::NewlyRefused),
-        FailOn::Warning => !found.is_empty(),
-    };
+    let is_grave = diff::is_grave(&found, args.fail_on);
     Ok((text, exit(new, is_grave)))
 }
 
-fn exit(report: &Report, found: bool) -> Exit {
+/// How a command ends that found something as grave as was asked, or not.
+pub(crate) fn exit(report: &Report, found: bool) -> Exit {
     match (report.faults.is_empty(), found) {
         (false, _) => Exit::Misused,
         (true, true) => Exit::Found,
