@@ -16,11 +16,11 @@ use super::check::input::{stance, standing, told};
 use super::check::judge::{Law, pass};
 use super::check::report::{Fault, Judged, Report, Whose};
 use super::check::source::{self, Source};
-use super::check::{Error, exit, policy, print};
+use super::check::{Error, exit, policy, tell};
 use super::shown::{FailOn, Output, Paint};
 use crate::admission::in_force::InForce;
 use crate::admission::known::Known;
-use crate::kit::{exit::Exit, program};
+use crate::kit::exit::Exit;
 
 /// What to replay, and under which policies.
 #[derive(Clone, Debug, ClapArgs)]
@@ -44,14 +44,7 @@ pub struct Args {
 
 /// Replays, prints, and says how it went.
 pub fn run(args: &Args) -> ExitCode {
-    let replayed = replay(args).and_then(|(text, exit)| print(&text).map(|()| exit));
-    match replayed {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            program::explain(&error);
-            error.exit().into()
-        }
-    }
+    tell(replay(args))
 }
 
 fn replay(args: &Args) -> Result<(String, Exit), Error> {
