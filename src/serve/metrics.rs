@@ -13,8 +13,8 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::carry_out::stream::Hub;
 use super::operation::Id;
-use super::stream::Hub;
 use crate::closed_labels;
 use crate::kit::http::events::Figures;
 use crate::kit::labels::start_at_zero;

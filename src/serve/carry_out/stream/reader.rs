@@ -138,7 +138,7 @@ fn written(event: Event, named: bool, brief: bool) -> Vec<Bytes> {
 mod tests {
     use super::*;
     use crate::kit::shutdown::channel;
-    use crate::serve::stream::hub::{About, Hub, hub, tell};
+    use crate::serve::carry_out::stream::hub::{About, Hub, hub, tell};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::time::advance;

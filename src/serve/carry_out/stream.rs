@@ -17,24 +17,27 @@ use http::{StatusCode, Version};
 use serde_json::json;
 use tokio::time::Instant;
 
-pub(super) use follow::Board;
-pub(super) use hub::{About, Event, Filter, Hub, hub, tell};
+pub(in crate::serve) use follow::Board;
+pub(in crate::serve) use hub::{About, Event, Filter, Hub, hub, tell};
 
-use super::answer::{self, Answer};
-use super::auth::{Ask, Caller, Right};
-use super::fault::{Fault, Reason};
-use super::operation::Access;
-use super::service::Call;
-use super::state::State;
 use crate::api::cause::listed;
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
 use crate::kit::http::events::{in_lines, last_event, lines};
+use crate::serve::answer::{self, Answer};
+use crate::serve::auth::{Ask, Caller, Right};
+use crate::serve::fault::{Fault, Reason};
+use crate::serve::operation::Access;
+use crate::serve::service::Call;
+use crate::serve::state::State;
 use reader::{HEARTBEAT, Reader, StillAllowed, said};
 use shelf::Known;
 
 /// What happens to all objects that the caller may follow.
-pub(super) async fn control_plane(state: &Arc<State>, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn control_plane(
+    state: &Arc<State>,
+    call: &Call,
+) -> Result<Answer, Fault> {
     let kinds = asked_for(call)?;
     let kinds = followed(state, &call.caller, call.namespace.as_deref(), &kinds).await?;
     let filter = Filter {
@@ -53,12 +56,12 @@ pub(super) async fn control_plane(state: &Arc<State>, call: &Call) -> Result<Ans
 }
 
 /// How a reader wants to be told.
-pub(super) struct Wish {
-    pub(super) filter: Filter,
+pub(in crate::serve) struct Wish {
+    pub(in crate::serve) filter: Filter,
     /// Whether events have names.
-    pub(super) named: bool,
+    pub(in crate::serve) named: bool,
     /// Whether objects are left out.
-    pub(super) brief: bool,
+    pub(in crate::serve) brief: bool,
 }
 
 /// The kinds that a reader asks for.
@@ -74,7 +77,7 @@ fn asked_for(call: &Call) -> Result<Vec<Kind>, Fault> {
 }
 
 /// Opens a stream for a reader; `first` is what it is told if it does not go on where it was.
-pub(super) fn open(
+pub(in crate::serve) fn open(
     state: &Arc<State>,
     call: &Call,
     hub: &Arc<Hub>,

@@ -19,7 +19,7 @@ use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
 use crate::api::sanitise::for_log;
 use crate::cluster::{Scope, following};
-use crate::serve::leader::Lease;
+use crate::serve::carry_out::leader::Lease;
 use crate::serve::state::resource;
 
 /// Time after a change until it is told how the control plane stands.
