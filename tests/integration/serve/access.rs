@@ -87,6 +87,18 @@ fn operations(namespace: &str) -> Vec<Row> {
             (agents, "agentruns", "list"),
             503,
         ),
+        (
+            "GET",
+            there("/v1/control-plane/stream"),
+            (agents, "agentruns", "watch"),
+            200,
+        ),
+        (
+            "GET",
+            "/v1/queue/stream".to_owned(),
+            (agents, "agentruns", "list"),
+            200,
+        ),
     ]
 }
 
