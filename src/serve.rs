@@ -1,41 +1,30 @@
 //! The control plane as a program: the API through which people and programs submit runs and see what becomes of them.
 //!
 //! The way of a request, file by file: [`service`] takes it, [`console`] has it if it is for a page, [`route`] finds its [`operation`] in the one table of them,
-//! [`auth`] asks the cluster who it is and whether they may, and a file for each sort of thing carries it out: [`runs`],
-//! [`events`], [`approvals`], [`signals`], [`stream`], [`queue`] and [`sidecar`] from whoever [`leader`] says. Calls of trackers are [`inbound`]. What cannot be done is a [`fault`]. [`redact`] sees to it that no secret leaves,
+//! [`auth`] asks the cluster who it is and whether they may, and [`carry_out`] does it. Calls of trackers are [`inbound`]. What cannot be done is a [`fault`].
 //! [`openapi`] describes it all, [`needs`] is what the program itself must be allowed to do.
 
 mod answer;
-mod approvals;
 mod args;
 mod auth;
+mod carry_out;
 mod console;
-mod events;
 mod fault;
 pub mod grpc;
-mod health;
 mod inbound;
-mod leader;
 mod metrics;
 mod needs;
 pub mod openapi;
 mod operation;
-mod queue;
-mod redact;
 mod route;
-mod runs;
 mod service;
-mod sidecar;
-mod signals;
 mod state;
-mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryFutureExt;
-use http::StatusCode;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -53,19 +42,16 @@ use crate::kit::http::{Limits, Server, Transport, traced};
 use crate::kit::program::{Error, Program, listen_narrow};
 use crate::kit::shutdown::Shutdown;
 use crate::kit::telemetry::Identity;
-use answer::Answer;
 use auth::Gatekeeper;
-use fault::Fault;
+use carry_out::leader::{Follower, Lease};
+use carry_out::queue::Relay;
+use carry_out::sidecar::Sidecar;
+use carry_out::stream::{Board, hub};
 use grpc::Grpc;
 use inbound::Inbound;
-use leader::{Follower, Lease};
-use metrics::{Metrics, Review, Stream};
-use operation::Id;
-use queue::Relay;
-use service::{Api, Call};
-use sidecar::Sidecar;
+use metrics::{Metrics, Readers, Review};
+use service::Api;
 use state::State;
-use stream::{Board, Hub};
 
 const IDENTITY: Identity = Identity {
     program: "agents-serve",
@@ -118,11 +104,16 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let needed = needs::all(&namespaces, (&home, &pods), deliveries.is_some());
     check(&mut program, &client, needed);
     let readiness = program.readiness.clone();
-    let hub = |stream| Arc::new(Hub::new(stream, readers, metrics.streams.clone()));
+    let [objects, changes] = [(); 2].map(|()| Arc::new(hub(readers)));
+    let counted = Readers {
+        control_plane: Arc::clone(&objects),
+        queue: Arc::clone(&changes),
+    };
+    program.metrics().register_collector(Box::new(counted));
     let (lease, follower) = Lease::new(client.clone(), (home, controllers.lease), &pods);
-    let board = Arc::new(Board::new(hub(Stream::ControlPlane), lease.clone()));
+    let board = Arc::new(Board::new(objects, lease.clone()));
     let sidecar = Sidecar::new(client.clone(), lease.clone(), controllers.sidecar);
-    let queue = Arc::new(Relay::new(hub(Stream::Queue), lease, controllers.port));
+    let queue = Arc::new(Relay::new(changes, lease, controllers.port));
     follow(&mut program, &client, &namespaces, &board);
     relay(&mut program, client.clone(), follower, &queue);
     let place = (client.clone(), namespaces.clone());
@@ -308,39 +299,4 @@ fn serve(
         tokio::join!(http, grpc, health);
         Ok(())
     });
-}
-
-/// Carries out what was let in.
-async fn carry_out(state: &Arc<State>, call: Call) -> Result<Answer, Fault> {
-    match call.route.operation.id {
-        Id::Livez => Ok(health::live()),
-        Id::Readyz => Ok(health::ready(&state.readiness)),
-        Id::OpenApi => {
-            let document = state.document.clone();
-            Ok(answer::whole(StatusCode::OK, "application/json", document))
-        }
-        Id::WhoAmI => {
-            let (default, served) = (&state.default_namespace, &state.namespaces);
-            Ok(health::who_am_i(&call.caller, default, served))
-        }
-        Id::SubmitRun => runs::submit(state, &call).await,
-        Id::ListRuns => runs::list(state, &call).await,
-        Id::GetRun => runs::get(state, &call).await,
-        Id::CancelRun => runs::cancel(state, &call).await,
-        Id::WaitForRun => runs::wait(state, &call).await,
-        Id::RunEvents => events::of_run(state, &call).await,
-        Id::RunLogs => runs::logs(state, &call).await,
-        Id::ListEvents => events::of_any(state, &call).await,
-        Id::ListApprovals => approvals::list(state, &call).await,
-        Id::Decide => approvals::decide(state, &call).await,
-        Id::CreateSignal => signals::create(state, &call).await,
-        Id::DeliverSignal => signals::deliver(state, &call).await,
-        Id::ControlPlaneStream => stream::control_plane(state, &call).await,
-        Id::Queue => queue::snapshot(state),
-        Id::QueueStream => queue::stream(state, &call),
-        Id::Sidecar => sidecar::seen(state).await,
-        Id::GithubDelivery | Id::LinearDelivery | Id::SourceDelivery | Id::Console | Id::None => {
-            Err(Fault::bad_request("there is no such operation"))
-        }
-    }
 }

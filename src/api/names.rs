@@ -5,7 +5,9 @@
 mod closed;
 mod derive;
 mod form;
+mod scope;
 
 pub(crate) use closed::closed_words;
 pub use derive::{ChildName, LabelValue};
 pub use form::Form;
+pub use scope::Scope;

@@ -2,6 +2,7 @@
 //! controllers work on it.
 
 mod payload;
+mod written;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,6 +17,7 @@ use super::kinds::ImplementationSource;
 use super::kinds::agents::implementation_source::TrackerProvider;
 use super::names::ChildName;
 pub use payload::{Misread, Payload};
+pub use written::{GithubIssue, Label, names};
 
 /// The entry of a ConfigMap that has the delivery.
 const ENTRY: &str = "delivery.json";

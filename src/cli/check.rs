@@ -2,12 +2,13 @@
 //!
 //! `source` reads the texts, `document` knows where in them everything stands, `gather` finds our objects, `judge` asks the
 //! engine of the webhook, and the rest shows a `report`. Exit codes: 0 nothing as grave as `--fail-on` was found, 5 something
-//! was, 2 the command line is wrong or something could not be read.
+//! was, 2 the command line is wrong or something could not be read, 3 the API server did not answer, where it was asked.
 
 pub(crate) mod diff;
 pub(crate) mod document;
 mod gather;
 pub(crate) mod input;
+mod installed;
 mod json;
 pub(crate) mod judge;
 pub(crate) mod junit;
@@ -25,13 +26,15 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
 
-use super::shown::Paint;
+use super::failure::Failure;
+use super::session::{Cluster, block_on};
+use super::shown::{FailOn, Paint};
 use crate::admission::in_force::InForce;
 use crate::api::policy::Policy;
 use crate::cluster::policy::{Refused, Settings, read_file, understand};
 use crate::kit::config::{ConfigError, Flags};
 use crate::kit::{exit::Exit, program};
-use diff::{Fate, differences};
+use diff::differences;
 use input::Input;
 use report::{Level, Report};
 use source::Unread;
@@ -51,6 +54,11 @@ pub struct Args {
     /// `AGENTS_POLICY_FILE` names.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// Judge by the policy of the cluster instead: that of the webhook in this namespace.
+    #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["policy", "diff"])]
+    policy_of: Option<String>,
+    #[command(flatten)]
+    cluster: Cluster,
     /// Compare two policy files: show which objects would fare differently under the second.
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with = "policy")]
     diff: Vec<PathBuf>,
@@ -87,16 +95,6 @@ enum Output {
     Junit,
 }
 
-/// How grave a finding must be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum FailOn {
-    /// The webhook would refuse.
-    #[default]
-    Error,
-    /// The webhook would warn or refuse.
-    Warning,
-}
-
 impl From<FailOn> for Level {
     fn from(fail_on: FailOn) -> Self {
         match fail_on {
@@ -123,11 +121,14 @@ pub(crate) enum Error {
     Json(#[from] serde_json::Error),
     #[error("could not print the result")]
     Print(#[source] io::Error),
+    #[error("could not learn the policy of the cluster")]
+    Cluster(Failure),
 }
 
 impl Error {
-    pub(crate) const fn exit(&self) -> Exit {
+    fn exit(&self) -> Exit {
         match self {
+            Self::Cluster(failure) => failure.code(),
             Self::Unread(_) | Self::Config(_) | Self::Policy(_) | Self::NoSuchForm => Exit::Misused,
             Self::Record { .. } | Self::Json(_) | Self::Print(_) => Exit::Failed,
         }
@@ -136,18 +137,30 @@ impl Error {
 
 /// Checks, prints, and says how it went.
 pub fn run(args: &Args) -> ExitCode {
-    let checked = check(args).and_then(|(text, exit)| print(&text).map(|()| exit));
-    match checked {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            program::explain(&error);
-            error.exit().into()
+    tell(check(args))
+}
+
+/// Prints what was found, or why nothing was.
+pub(crate) fn tell(found: Result<(String, Exit), Error>) -> ExitCode {
+    let told = found.and_then(|(text, exit)| print(&text).map(|()| exit));
+    told.unwrap_or_else(|error| {
+        match &error {
+            Error::Cluster(failure) => eprint!("{}", failure.text()),
+            Error::Unread(_)
+            | Error::Config(_)
+            | Error::Policy(_)
+            | Error::NoSuchForm
+            | Error::Record { .. }
+            | Error::Json(_)
+            | Error::Print(_) => program::explain(&error),
         }
-    }
+        error.exit()
+    })
+    .into()
 }
 
 /// A reader that has seen enough is not an error.
-pub(crate) fn print(text: &str) -> Result<(), Error> {
+fn print(text: &str) -> Result<(), Error> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(Error::Print),
@@ -173,7 +186,14 @@ fn check(args: &Args) -> Result<(String, Exit), Error> {
         let (old, new) = (policy(Some(old))?, policy(Some(new))?);
         return compare(args, &input.report(&old), &input.report(&new));
     }
-    let report = input.report(&policy(args.policy.as_deref())?);
+    let in_force = match &args.policy_of {
+        Some(namespace) => {
+            let policy = block_on(installed::policy(&args.cluster, namespace));
+            alone(policy.map_err(Error::Cluster)?)
+        }
+        None => policy(args.policy.as_deref())?,
+    };
+    let report = input.report(&in_force);
     let text = match args.output {
         Output::Text => text::text(&report, Paint::of_output()),
         Output::Json => json::json(&report)?,
@@ -190,14 +210,12 @@ fn compare(args: &Args, old: &Report, new: &Report) -> Result<(String, Exit), Er
         Output::Json => diff::json(old, new, &found)?,
         Output::Sarif | Output::Junit => return Err(Error::NoSuchForm),
     };
-    let is_grave = match args.fail_on {
-        FailOn::Error => found.iter().any(|it| it.fate == Fate::NewlyRefused),
-        FailOn::Warning => !found.is_empty(),
-    };
+    let is_grave = diff::is_grave(&found, args.fail_on);
     Ok((text, exit(new, is_grave)))
 }
 
-fn exit(report: &Report, found: bool) -> Exit {
+/// How a command ends that found something as grave as was asked, or not.
+pub(crate) fn exit(report: &Report, found: bool) -> Exit {
     match (report.faults.is_empty(), found) {
         (false, _) => Exit::Misused,
         (true, true) => Exit::Found,
@@ -215,10 +233,15 @@ pub(crate) fn policy(file: Option<&Path>) -> Result<InForce, Error> {
         Some(file) => understand(file, &read_file(file), &settings.overrides)?,
         None => settings.overrides.over(Policy::default()),
     };
-    Ok(InForce {
+    Ok(alone(policy))
+}
+
+/// A policy beside which none is tried.
+fn alone(policy: Policy) -> InForce {
+    InForce {
         active: policy.into(),
         candidate: None,
-    })
+    }
 }
 
 #[cfg(test)]

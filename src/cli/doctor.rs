@@ -24,7 +24,7 @@ use clap::ValueEnum;
 
 use super::failure::Failure;
 use super::session::Access;
-use super::shown::{Paint, print};
+use super::shown::{FailOn, Paint, print};
 use crate::api::cause::not_one_of;
 use crate::kit::exit::Exit;
 use alerts::Alert;
@@ -68,16 +68,6 @@ enum Output {
     Json,
     /// JUnit XML, for build servers.
     Junit,
-}
-
-/// How grave a finding must be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum FailOn {
-    /// Something is wrong.
-    #[default]
-    Error,
-    /// Something is wrong, someone should look, or it is not known.
-    Warning,
 }
 
 /// Looks, and says what was found.

@@ -6,21 +6,21 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::check::diff::{self, Fate, differences};
+use super::check::diff::{self, differences};
 use super::check::document::Place;
 use super::check::input::{stance, standing, told};
 use super::check::judge::{Law, pass};
 use super::check::report::{Fault, Judged, Report, Whose};
 use super::check::source::{self, Source};
-use super::check::{Error, policy, print};
-use super::shown::Paint;
+use super::check::{Error, exit, policy, tell};
+use super::shown::{FailOn, Output, Paint};
 use crate::admission::in_force::InForce;
 use crate::admission::known::Known;
-use crate::kit::{exit::Exit, program};
+use crate::kit::exit::Exit;
 
 /// What to replay, and under which policies.
 #[derive(Clone, Debug, ClapArgs)]
@@ -42,36 +42,9 @@ pub struct Args {
     fail_on: FailOn,
 }
 
-/// How a result is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people.
-    #[default]
-    Text,
-    /// For programs.
-    Json,
-}
-
-/// Which difference counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum FailOn {
-    /// A review that would be newly refused.
-    #[default]
-    Error,
-    /// Any.
-    Warning,
-}
-
 /// Replays, prints, and says how it went.
 pub fn run(args: &Args) -> ExitCode {
-    let replayed = replay(args).and_then(|(text, exit)| print(&text).map(|()| exit));
-    match replayed {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            program::explain(&error);
-            error.exit().into()
-        }
-    }
+    tell(replay(args))
 }
 
 fn replay(args: &Args) -> Result<(String, Exit), Error> {
@@ -93,16 +66,8 @@ fn replay(args: &Args) -> Result<(String, Exit), Error> {
             text += &format!("{file}:{line}: {}\n", fault.message);
         }
     }
-    let is_grave = match args.fail_on {
-        FailOn::Error => found.iter().any(|it| it.fate == Fate::NewlyRefused),
-        FailOn::Warning => !found.is_empty(),
-    };
-    let exit = match (new.faults.is_empty(), is_grave) {
-        (false, _) => Exit::Misused,
-        (true, true) => Exit::Found,
-        (true, false) => Exit::Done,
-    };
-    Ok((text, exit))
+    let is_grave = diff::is_grave(&found, args.fail_on);
+    Ok((text, exit(&new, is_grave)))
 }
 
 /// What one policy says to each line.

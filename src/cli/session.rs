@@ -28,15 +28,22 @@ const PAGE: u32 = 500;
 /// Objects that a command reads at most.
 const MOST: usize = 100_000;
 
-/// Which cluster, and which namespace of it.
+/// Which cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Access {
+pub struct Cluster {
     /// File that says how to reach clusters; else $KUBECONFIG, ~/.kube/config, or the cluster that this runs in.
     #[arg(long, value_name = "FILE", global = true)]
     kubeconfig: Option<PathBuf>,
     /// Context of that file to use.
     #[arg(long, value_name = "NAME", global = true)]
     context: Option<String>,
+}
+
+/// Which cluster, and which namespace of it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Access {
+    #[command(flatten)]
+    cluster: Cluster,
     /// Namespace to work in; that of the context if left out.
     #[arg(short, long, value_name = "NAME", global = true)]
     namespace: Option<String>,
@@ -72,14 +79,25 @@ impl Access {
     ///
     /// When nothing says how to reach it.
     pub async fn connect(&self) -> Result<Session, Failure> {
+        let client = self.cluster.client().await?;
+        let namespace = self.namespace.clone();
+        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        Ok(Session { client, namespace })
+    }
+}
+
+impl Cluster {
+    /// A client for it; nothing has been asked yet.
+    ///
+    /// # Errors
+    ///
+    /// When nothing says how to reach it.
+    pub async fn client(&self) -> Result<Client, Failure> {
         let mut config = self.config().await?;
         config.connect_timeout = Some(CONNECT);
-        let namespace = self.namespace.clone();
-        let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-        let client = Client::try_from(config).map_err(|error| {
+        Client::try_from(config).map_err(|error| {
             Failure::new("could not make a client for the cluster").because(&error)
-        })?;
-        Ok(Session { client, namespace })
+        })
     }
 
     async fn config(&self) -> Result<Config, Failure> {
@@ -155,17 +173,20 @@ where
     }
 }
 
+/// Waits for work with a cluster.
+///
+/// # Errors
+///
+/// Those of the work, and where the system gives no runtime for it.
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let failed = |error| Failure::new("the system gives no runtime").because(&error);
+    runtime.map_err(failed)?.block_on(work)
+}
+
 /// Carries out a command that talks to a cluster, and tells how it went.
 pub fn carry_out(work: impl Future<Output = Result<Exit, Failure>>) -> ExitCode {
-    let runtime = match runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let failure = Failure::new("the system gives no runtime").because(&error);
-            eprint!("{}", failure.text());
-            return failure.code().into();
-        }
-    };
-    match runtime.block_on(work) {
+    match block_on(work) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             eprint!("{}", failure.text());

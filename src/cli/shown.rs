@@ -24,6 +24,26 @@ pub enum Format {
     Yaml,
 }
 
+/// How something is shown that is no list of objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// How grave a finding must be for a command to end with exit code 5.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FailOn {
+    /// Something is wrong.
+    #[default]
+    Error,
+    /// Something is wrong, or someone should look.
+    Warning,
+}
+
 /// What a colour stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {

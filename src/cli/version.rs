@@ -4,10 +4,11 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use serde::Serialize;
 use tokio::time::timeout;
 
+use super::shown::Output;
 use super::told;
 use crate::api::crd::{self, YamlError};
 use crate::api::hash::text_hash;
@@ -29,16 +30,6 @@ pub struct Args {
     /// How it is shown.
     #[arg(short = 'o', long, value_enum, default_value_t)]
     output: Output,
-}
-
-/// How it is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people.
-    #[default]
-    Text,
-    /// For programs.
-    Json,
 }
 
 /// What could not be said.

@@ -1,11 +1,9 @@
 //! Which namespaces a program works for.
 
-use std::fmt;
-
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 
-use crate::api::names::Form;
+use crate::api::names::{Form, Scope};
 use crate::kit::config::Value;
 
 /// Whose objects a program works on.
@@ -15,15 +13,6 @@ pub enum Namespaces {
     All,
     /// Those of some.
     Some(Vec<String>),
-}
-
-/// What one watch covers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// All namespaces.
-    Cluster,
-    /// One namespace.
-    Namespace(String),
 }
 
 impl Namespaces {
@@ -37,14 +26,6 @@ impl Namespaces {
 }
 
 impl Scope {
-    /// Whether objects of this namespace lie within it.
-    pub fn covers(&self, namespace: &str) -> bool {
-        match self {
-            Self::Cluster => true,
-            Self::Namespace(name) => name == namespace,
-        }
-    }
-
     /// The objects of a kind within it.
     pub fn api<K>(&self, client: &Client) -> Api<K>
     where
@@ -53,15 +34,6 @@ impl Scope {
         match self {
             Self::Cluster => Api::all(client.clone()),
             Self::Namespace(name) => Api::namespaced(client.clone(), name),
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cluster => f.write_str("in all namespaces"),
-            Self::Namespace(name) => write!(f, "in namespace {name}"),
         }
     }
 }

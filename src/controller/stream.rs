@@ -1,11 +1,9 @@
 //! How the queue stands, for the sidecar and for people: as JSON when asked, and as a stream of server-sent events.
 //!
-//! Everything comes from the book that admission decides from. [`hub`] keeps the last events and knows the readers,
-//! [`reader`] is one of them, [`service`] answers requests, [`publisher`] tells of changes, [`key`] is what callers
-//! from outside the pod must show. Nobody who reads can hold up
+//! Everything comes from the book that admission decides from. [`reader`] is one who reads, [`service`] answers requests,
+//! [`publisher`] tells of changes, [`key`] is what callers from outside the pod must show. Nobody who reads can hold up
 //! anything: there is one ring of events for all readers, and who falls out of it is let go.
 
-mod hub;
 mod key;
 mod message;
 mod publisher;
@@ -16,21 +14,31 @@ mod settings;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::net::TcpListener;
 
-pub(super) use hub::{Figures, Hub};
 pub(super) use key::Key;
 pub(crate) use settings::Settings;
 
 use super::agent_run::AgentRuns;
 use super::context::Context;
+use crate::kit::http::events::{self, Room};
 use crate::kit::http::{Limits, Server, Transport};
 use crate::kit::program::{Error, Program, listen_narrow};
 use crate::kit::shutdown::Shutdown;
-use hub::READERS;
 use message::State;
 use publisher::Publisher;
 use service::Queue;
+
+/// The last events as they are sent, and those who read them.
+pub(super) type Hub = events::Hub<Bytes>;
+
+/// What is kept of them, and for how many. An event has a few thousand bytes.
+const ROOM: Room = Room {
+    readers: 256,
+    events: 128,
+    bytes: 4 * 1024 * 1024,
+};
 
 /// Bytes that the system keeps for a reader who does not take them.
 const SEND_BUFFER: u32 = 16 * 1024;
@@ -80,7 +88,7 @@ pub(super) fn start(
     runs: &Arc<AgentRuns>,
     show: Show,
 ) -> Arc<Hub> {
-    let hub = Arc::new(Hub::new());
+    let hub = Arc::new(Hub::new(ROOM));
     let state = State {
         book: Arc::clone(runs.book()),
         leadership: context.leadership.clone(),
@@ -107,7 +115,7 @@ pub(super) fn start(
         program,
         SERVER,
         own,
-        READERS + 64,
+        ROOM.readers + 64,
         Queue::open(state.clone()),
     );
     if let Some(relay) = relay {

@@ -6,6 +6,7 @@ mod activity;
 mod body;
 mod connection;
 mod crowd;
+pub mod events;
 mod guard;
 mod metrics;
 mod trace;

@@ -1,17 +1,22 @@
 //! What the control plane counts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::carry_out::stream::Hub;
 use super::operation::Id;
 use crate::closed_labels;
+use crate::kit::http::events::Figures;
 use crate::kit::labels::start_at_zero;
 
 /// Bounds of the time that an answer takes, in seconds.
@@ -23,7 +28,6 @@ pub(super) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     latency: Family<OperationLabel, Histogram, fn() -> Histogram>,
     reviews: Family<ReviewLabels, Counter>,
-    pub(super) streams: StreamMetrics,
     pub(super) deliveries: DeliveryMetrics,
 }
 
@@ -33,14 +37,12 @@ impl Metrics {
             requests: Family::default(),
             latency: Family::new_with_constructor(|| Histogram::new(BOUNDS)),
             reviews: Family::default(),
-            streams: StreamMetrics::default(),
             deliveries: DeliveryMetrics::default(),
         };
         let Self {
             requests,
             latency,
             reviews,
-            streams,
             deliveries,
         } = &metrics; // a metric left out here does not compile
         registry.register(
@@ -59,7 +61,6 @@ impl Metrics {
             "Questions to the cluster about who someone is and what they may do, by sort and by what was said; what is known from before is not asked",
             reviews.clone(),
         );
-        streams.register(registry);
         deliveries.register(registry);
         for &operation in Id::ALL {
             let labels = Class::ALL.iter();
@@ -149,93 +150,58 @@ closed_labels! {
     }
 }
 
-/// What is counted about readers of streams. Opened less closed is how many there are.
-#[derive(Clone, Debug, Default)]
-pub(super) struct StreamMetrics {
-    readers: Family<StreamLabel, Gauge>,
-    opened: Family<StreamLabel, Counter>,
-    closed: Family<StreamLabel, Counter>,
-    dropped: Family<StreamLabel, Counter>,
-    refused: Family<StreamLabel, Counter>,
+/// Those who read each stream, counted where they come and go. Opened less closed is how many there are.
+#[derive(Debug)]
+pub(super) struct Readers {
+    pub(super) control_plane: Arc<Hub>,
+    pub(super) queue: Arc<Hub>,
 }
 
-impl StreamMetrics {
-    fn register(&self, registry: &mut Registry) {
-        let Self {
-            readers,
-            opened,
-            closed,
-            dropped,
-            refused,
-        } = self;
-        registry.register("stream_readers", "Readers of a stream now", readers.clone());
-        for (name, help, family) in [
-            ("stream_opened", "Readers that came", opened),
-            ("stream_closed", "Readers that went", closed),
+impl Collector for Readers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
+        let about = "Readers of a stream now";
+        let mut now =
+            encoder.encode_descriptor("stream_readers", about, None, MetricType::Gauge)?;
+        for (stream, figures) in self.figures() {
+            let readers = ConstGauge::new(i64::try_from(figures.readers).unwrap_or(i64::MAX));
+            readers.encode(now.encode_family(&StreamLabel { stream })?)?;
+        }
+        let counted: [(&str, &str, fn(Figures) -> u64); 4] = [
+            ("stream_opened", "Readers that came", |read| read.opened),
+            ("stream_closed", "Readers that went", |read| read.closed),
             (
                 "stream_dropped",
                 "Readers that went because they were too slow",
-                dropped,
+                |read| read.dropped,
             ),
             (
                 "stream_refused",
                 "Readers for whom there was no room",
-                refused,
+                |read| read.refused,
             ),
-        ] {
-            registry.register(name, help, family.clone());
-            start_at_zero(
-                family,
-                Stream::ALL.iter().map(|&stream| StreamLabel { stream }),
-            );
+        ];
+        for (name, about, of) in counted {
+            let mut count = encoder.encode_descriptor(name, about, None, MetricType::Counter)?;
+            for (stream, figures) in self.figures() {
+                let counted = ConstCounter::new(of(figures));
+                counted.encode(count.encode_family(&StreamLabel { stream })?)?;
+            }
         }
-        start_at_zero(
-            readers,
-            Stream::ALL.iter().map(|&stream| StreamLabel { stream }),
-        );
-    }
-
-    pub(super) fn opened(&self, stream: Stream) {
-        self.opened.get_or_create(&StreamLabel { stream }).inc();
-        self.readers.get_or_create(&StreamLabel { stream }).inc();
-    }
-
-    pub(super) fn closed(&self, stream: Stream) {
-        self.closed.get_or_create(&StreamLabel { stream }).inc();
-        self.readers.get_or_create(&StreamLabel { stream }).dec();
-    }
-
-    pub(super) fn dropped(&self, stream: Stream) {
-        self.dropped.get_or_create(&StreamLabel { stream }).inc();
-    }
-
-    pub(super) fn refused(&self, stream: Stream) {
-        self.refused.get_or_create(&StreamLabel { stream }).inc();
-    }
-
-    #[cfg(test)]
-    pub(super) fn figures(&self, stream: Stream) -> Figures {
-        let of = |family: &Family<StreamLabel, Counter>| {
-            family.get_or_create(&StreamLabel { stream }).get()
-        };
-        Figures {
-            readers: self.readers.get_or_create(&StreamLabel { stream }).get(),
-            opened: of(&self.opened),
-            closed: of(&self.closed),
-            dropped: of(&self.dropped),
-            refused: of(&self.refused),
-        }
+        Ok(())
     }
 }
 
-/// Who reads, in numbers.
-#[cfg(test)]
-pub(super) struct Figures {
-    pub(super) readers: i64,
-    pub(super) opened: u64,
-    pub(super) closed: u64,
-    pub(super) dropped: u64,
-    pub(super) refused: u64,
+impl Readers {
+    fn figures(&self) -> impl Iterator<Item = (Stream, Figures)> {
+        let all = Stream::ALL.iter();
+        all.map(|&stream| {
+            let hub = match stream {
+                Stream::ControlPlane => &self.control_plane,
+                Stream::Queue => &self.queue,
+            };
+            (stream, hub.figures())
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -245,7 +211,7 @@ struct StreamLabel {
 
 closed_labels! {
     /// A stream.
-    pub(super) enum Stream {
+    enum Stream {
         /// What happens to all objects.
         ControlPlane = "control-plane",
         /// How the queue stands.

@@ -14,10 +14,9 @@ use tower::Service;
 
 use super::answer::Answer;
 use super::auth::{Ask, Caller};
-use super::carry_out;
+use super::carry_out::{carry_out, health};
 use super::console;
 use super::fault::{Fault, Reason};
-use super::health;
 use super::inbound;
 use super::operation::{Access, Id, Operation};
 use super::route::{Route, route};

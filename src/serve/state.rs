@@ -9,12 +9,10 @@ use kube::{Api, Client};
 use tokio::sync::Semaphore;
 
 use super::auth::{Ask, Caller, Gatekeeper, Right};
+use super::carry_out::{queue::Relay, sidecar::Sidecar, stream::Board};
 use super::fault::{Fault, Reason};
 use super::inbound::Inbound;
 use super::metrics::Metrics;
-use super::queue::Relay;
-use super::sidecar::Sidecar;
-use super::stream::Board;
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
 use crate::cluster::{Namespaces, Scope};

@@ -41,7 +41,7 @@ const NO_OUTSIDE_WORLD: &[&str] = &[
 const MAY_USE: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("kit", &[]),
-    ("admission", &["api", "cluster"]),
+    ("admission", &["api"]),
     ("cluster", &["api", "kit"]),
     ("events", &["api", "kit"]),
     ("controller", &["api", "kit", "cluster", "events"]),

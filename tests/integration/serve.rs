@@ -9,3 +9,4 @@ mod grpc;
 mod runs;
 pub(crate) mod scene;
 mod streams;
+mod token;

@@ -2,7 +2,7 @@ use crate::api::references::references;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::Scope;
+use crate::api::names::Scope;
 
 /// An known of namespace `team`, listed, with one object of each kind that is followed, called `known`.
 fn known() -> Known {

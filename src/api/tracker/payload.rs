@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Issue;
+use super::{GithubIssue, Issue, Label, names};
 use crate::api::kinds::agents::implementation_source::{TrackerProvider, TrackerScope};
 
 /// Longest title, in characters, longest text, in bytes, and most labels: more is cut when an ImplementationSpec is made.
@@ -121,23 +121,15 @@ impl Payload {
 
 fn read_github(body: &[u8], now: Timestamp) -> Result<Option<Payload>, Misread> {
     let call: Github = serde_json::from_slice(body).map_err(|_| Misread::Malformed)?;
-    let entry = call.issue;
-    if entry.pull_request.is_some() {
+    let (repository, number) = (call.repository.full_name, call.issue.number);
+    let Some(issue) = call.issue.issue(&repository) else {
         return Ok(None);
-    }
-    let told: Timestamp = entry.updated_at.parse().map_err(|_| Misread::Malformed)?;
+    };
+    let told: Timestamp = issue.version.parse().map_err(|_| Misread::Malformed)?;
     is_fresh(told, GITHUB, now)?;
-    let repository = call.repository.full_name;
     Ok(Some(Payload {
-        issue: Issue {
-            title: entry.title,
-            body: entry.body.unwrap_or_default(),
-            url: entry.html_url,
-            version: entry.updated_at,
-            labels: names(entry.labels),
-            ..Issue::of_github(&repository, entry.number)
-        },
-        repository: Some((repository, entry.number)),
+        issue,
+        repository: Some((repository, number)),
         team: None,
         project: None,
     }))
@@ -179,10 +171,6 @@ fn is_fresh(sent: Timestamp, most: Duration, now: Timestamp) -> Result<(), Misre
     }
 }
 
-fn names(labels: Vec<Named>) -> Vec<String> {
-    labels.into_iter().filter_map(|label| label.name).collect()
-}
-
 #[derive(Deserialize)]
 struct Github {
     repository: Repository,
@@ -192,18 +180,6 @@ struct Github {
 #[derive(Deserialize)]
 struct Repository {
     full_name: String,
-}
-
-#[derive(Deserialize)]
-struct GithubIssue {
-    number: u64,
-    title: String,
-    body: Option<String>,
-    html_url: Option<String>,
-    updated_at: String,
-    #[serde(default)]
-    labels: Vec<Named>,
-    pull_request: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -226,7 +202,7 @@ struct LinearIssue {
     url: Option<String>,
     updated_at: Option<String>,
     #[serde(default)]
-    labels: Vec<Named>,
+    labels: Vec<Label>,
     team: Option<Keyed>,
     project: Option<Named>,
 }

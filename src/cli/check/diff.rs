@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::json::Entry;
 use super::report::{Finding, Judged, Report};
-use crate::cli::shown::{Paint, Tone};
+use crate::cli::shown::{FailOn, Paint, Tone};
 
 /// How an object fares under the second policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -83,6 +83,14 @@ pub(crate) fn differences<'a>(old: &'a Report, new: &'a Report) -> Vec<Differenc
         .collect();
     found.sort_by_key(|difference| difference.fate);
     found
+}
+
+/// Whether there is one that counts: an object that would be newly refused is an error, any other is a warning.
+pub(crate) fn is_grave(differences: &[Difference<'_>], fail_on: FailOn) -> bool {
+    match fail_on {
+        FailOn::Error => differences.iter().any(|it| it.fate == Fate::NewlyRefused),
+        FailOn::Warning => !differences.is_empty(),
+    }
 }
 
 /// The differences for people.

@@ -11,12 +11,16 @@ pub(crate) struct Alert {
 /// Without this one the others say nothing.
 const FIRST: &str = "api-server";
 
+const fn alert(name: &'static str, checks: &'static [&'static str]) -> Alert {
+    Alert { name, checks }
+}
+
 impl Alert {
     /// All alerts, as the rules of the chart name them.
     pub(crate) const ALL: &'static [Self] = &[
-        Self {
-            name: "AgentsControllersNoLeader",
-            checks: &[
+        alert(
+            "AgentsControllersNoLeader",
+            &[
                 "controllers",
                 "lease",
                 "rights-controllers",
@@ -24,135 +28,114 @@ impl Alert {
                 "monitor-selected",
                 "sidecar-scraped",
             ],
-        },
-        Self {
-            name: "AgentsControllersSeveralLeaders",
-            checks: &["lease", "lease-clock", "clock"],
-        },
-        Self {
-            name: "AgentsReconcileErrors",
-            checks: &[
+        ),
+        alert(
+            "AgentsControllersSeveralLeaders",
+            &["lease", "lease-clock", "clock"],
+        ),
+        alert(
+            "AgentsReconcileErrors",
+            &[
                 "rights-controllers",
                 "kinds-current",
                 "webhook-answers",
                 "other-webhooks",
             ],
-        },
-        Self {
-            name: "AgentsReconcileForbidden",
-            checks: &["rights-controllers"],
-        },
-        Self {
-            name: "AgentsReconcilePanics",
-            checks: &["versions", "kinds-current"],
-        },
-        Self {
-            name: "AgentsReconcileStuck",
-            checks: &["controllers", "lease", "webhook-answers", "other-webhooks"],
-        },
-        Self {
-            name: "AgentsApiCallsFailing",
-            checks: &["rights-controllers", "webhook-answers", "other-webhooks"],
-        },
-        Self {
-            name: "AgentsEventsDropped",
-            checks: &["rights-controllers", "lease"],
-        },
-        Self {
-            name: "AgentsJobUnrecorded",
-            checks: &[
+        ),
+        alert("AgentsReconcileForbidden", &["rights-controllers"]),
+        alert("AgentsReconcilePanics", &["versions", "kinds-current"]),
+        alert(
+            "AgentsReconcileStuck",
+            &["controllers", "lease", "webhook-answers", "other-webhooks"],
+        ),
+        alert(
+            "AgentsApiCallsFailing",
+            &["rights-controllers", "webhook-answers", "other-webhooks"],
+        ),
+        alert("AgentsEventsDropped", &["rights-controllers", "lease"]),
+        alert(
+            "AgentsJobUnrecorded",
+            &[
                 "jobs-recorded",
                 "lease",
                 "rights-controllers",
                 "webhook-answers",
                 "other-webhooks",
             ],
-        },
-        Self {
-            name: "AgentsJobMissing",
-            checks: &["job-ttl", "jobs-recorded", "other-webhooks"],
-        },
-        Self {
-            name: "AgentsJobOutcomeLost",
-            checks: &["job-ttl", "jobs-recorded", "lease"],
-        },
-        Self {
-            name: "AgentsJobsHeld",
-            checks: &["jobs-held", "lease", "rights-controllers"],
-        },
-        Self {
-            name: "AgentsJobHazard",
-            checks: &["job-ttl", "jobs-held", "other-webhooks"],
-        },
-        Self {
-            name: "AgentsJobTtlShort",
-            checks: &["job-ttl", "jobs-recorded", "lease"],
-        },
-        Self {
-            name: "AgentsOrphanedPods",
-            checks: &["jobs-held", "lease"],
-        },
-        Self {
-            name: "AgentsJobWatchDown",
-            checks: &["rights-controllers", "kinds-served"],
-        },
-        Self {
-            name: "AgentsRunsFailing",
-            checks: &["jobs-recorded", "job-ttl", "other-webhooks"],
-        },
-        Self {
-            name: "AgentsQueueStuck",
-            checks: &[
+        ),
+        alert(
+            "AgentsJobMissing",
+            &["job-ttl", "jobs-recorded", "other-webhooks"],
+        ),
+        alert(
+            "AgentsJobOutcomeLost",
+            &["job-ttl", "jobs-recorded", "lease"],
+        ),
+        alert(
+            "AgentsJobsHeld",
+            &["jobs-held", "lease", "rights-controllers"],
+        ),
+        alert(
+            "AgentsJobHazard",
+            &["job-ttl", "jobs-held", "other-webhooks"],
+        ),
+        alert("AgentsJobTtlShort", &["job-ttl", "jobs-recorded", "lease"]),
+        alert("AgentsOrphanedPods", &["jobs-held", "lease"]),
+        alert(
+            "AgentsJobWatchDown",
+            &["rights-controllers", "kinds-served"],
+        ),
+        alert(
+            "AgentsRunsFailing",
+            &["jobs-recorded", "job-ttl", "other-webhooks"],
+        ),
+        alert(
+            "AgentsQueueStuck",
+            &[
                 "lease",
                 "controllers",
                 "runs-waiting",
                 "runs-blocked",
                 "other-webhooks",
             ],
-        },
-        Self {
-            name: "AgentsRunsWaitLong",
-            checks: &["runs-waiting", "runs-blocked", "lease"],
-        },
-        Self {
-            name: "AgentsRunsBlocked",
-            checks: &["runs-blocked", "kinds-current"],
-        },
-        Self {
-            name: "AgentsSidecarDown",
-            checks: &["controllers", "sidecar-scraped", "monitor-selected"],
-        },
-        Self {
-            name: "AgentsSidecarNothingReceived",
-            checks: &["controllers", "lease", "sidecar-scraped"],
-        },
-        Self {
-            name: "AgentsSidecarRefusingPoints",
-            checks: &["versions", "clock", "lease-clock"],
-        },
-        Self {
-            name: "AgentsSidecarCardinalityCap",
-            checks: &["sidecar-scraped"],
-        },
-        Self {
-            name: "AgentsSidecarSourceDown",
-            checks: &["controllers", "lease", "control-plane"],
-        },
-        Self {
-            name: "AgentsSidecarMemoryPressure",
-            checks: &["controllers", "sidecar-scraped"],
-        },
-        Self {
-            name: "AgentsSidecarScrapesCut",
-            checks: &["sidecar-scraped", "monitor-selected"],
-        },
-        Self {
-            name: "AgentsSidecarForwardDropping",
-            checks: &["controllers", "sidecar-scraped"],
-        },
-        Self {
-            name: "AgentsWebhookDown",
-            checks: &[
+        ),
+        alert(
+            "AgentsRunsWaitLong",
+            &["runs-waiting", "runs-blocked", "lease"],
+        ),
+        alert("AgentsRunsBlocked", &["runs-blocked", "kinds-current"]),
+        alert(
+            "AgentsSidecarDown",
+            &["controllers", "sidecar-scraped", "monitor-selected"],
+        ),
+        alert(
+            "AgentsSidecarNothingReceived",
+            &["controllers", "lease", "sidecar-scraped"],
+        ),
+        alert(
+            "AgentsSidecarRefusingPoints",
+            &["versions", "clock", "lease-clock"],
+        ),
+        alert("AgentsSidecarCardinalityCap", &["sidecar-scraped"]),
+        alert(
+            "AgentsSidecarSourceDown",
+            &["controllers", "lease", "control-plane"],
+        ),
+        alert(
+            "AgentsSidecarMemoryPressure",
+            &["controllers", "sidecar-scraped"],
+        ),
+        alert(
+            "AgentsSidecarScrapesCut",
+            &["sidecar-scraped", "monitor-selected"],
+        ),
+        alert(
+            "AgentsSidecarForwardDropping",
+            &["controllers", "sidecar-scraped"],
+        ),
+        alert(
+            "AgentsWebhookDown",
+            &[
                 "webhook",
                 "webhook-endpoints",
                 "webhook-certificate",
@@ -160,71 +143,65 @@ impl Alert {
                 "rights-webhook",
                 "monitor-selected",
             ],
-        },
-        Self {
-            name: "AgentsWebhookErroring",
-            checks: &[
+        ),
+        alert(
+            "AgentsWebhookErroring",
+            &[
                 "webhook-answers",
                 "webhook-registration",
                 "kinds-current",
                 "rights-webhook",
             ],
-        },
-        Self {
-            name: "AgentsWebhookPanics",
-            checks: &["webhook", "versions", "kinds-current"],
-        },
-        Self {
-            name: "AgentsWebhookSlow",
-            checks: &["webhook", "webhook-endpoints", "webhook-answers"],
-        },
-        Self {
-            name: "AgentsWebhookShedding",
-            checks: &["webhook", "webhook-endpoints"],
-        },
-        Self {
-            name: "AgentsWebhookCertificateExpiring",
-            checks: &[
+        ),
+        alert(
+            "AgentsWebhookPanics",
+            &["webhook", "versions", "kinds-current"],
+        ),
+        alert(
+            "AgentsWebhookSlow",
+            &["webhook", "webhook-endpoints", "webhook-answers"],
+        ),
+        alert("AgentsWebhookShedding", &["webhook", "webhook-endpoints"]),
+        alert(
+            "AgentsWebhookCertificateExpiring",
+            &[
                 "webhook-certificate-term",
                 "webhook-certificate",
                 "cert-manager",
                 "clock",
             ],
-        },
-        Self {
-            name: "AgentsWebhookCertificateReloadFailing",
-            checks: &["webhook-certificate", "webhook-ca-bundle", "cert-manager"],
-        },
-        Self {
-            name: "AgentsWebhookRegistrationAtFault",
-            checks: &[
+        ),
+        alert(
+            "AgentsWebhookCertificateReloadFailing",
+            &["webhook-certificate", "webhook-ca-bundle", "cert-manager"],
+        ),
+        alert(
+            "AgentsWebhookRegistrationAtFault",
+            &[
                 "webhook-registered",
                 "webhook-failure-policy",
                 "webhook-registration",
                 "webhook-ca-bundle",
             ],
-        },
-        Self {
-            name: "AgentsWebhookPolicyRejected",
-            checks: &["webhook", "versions"],
-        },
-        Self {
-            name: "AgentsWebhookLookupStale",
-            checks: &["rights-webhook", "kinds-served"],
-        },
-        Self {
-            name: "AgentsWebhookPassedBy",
-            checks: &[
+        ),
+        alert("AgentsWebhookPolicyRejected", &["webhook", "versions"]),
+        alert(
+            "AgentsWebhookLookupStale",
+            &["rights-webhook", "kinds-served"],
+        ),
+        alert(
+            "AgentsWebhookPassedBy",
+            &[
                 "webhook-answers",
                 "webhook-endpoints",
                 "webhook-certificate",
                 "webhook-ca-bundle",
                 "webhook-failure-policy",
             ],
-        },
-        Self {
-            name: "AgentsWebhookBlocksUsers",
-            checks: &[
+        ),
+        alert(
+            "AgentsWebhookBlocksUsers",
+            &[
                 "webhook-answers",
                 "webhook-endpoints",
                 "webhook-certificate",
@@ -232,7 +209,7 @@ impl Alert {
                 "webhook-failure-policy",
                 "other-webhooks",
             ],
-        },
+        ),
     ];
 
     /// The alert of this name.

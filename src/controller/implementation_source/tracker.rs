@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::kinds::ImplementationSource;
 use crate::api::kinds::agents::implementation_source::{TrackerProvider, TrackerScope};
-use crate::api::tracker::Issue;
+use crate::api::tracker::{GithubIssue, Issue, Label, names};
 use crate::kit::egress::{Call, Credential, Refusal, Target};
 
 /// Issues of one page, and most bytes of it: trackers cut the text of an issue at 64 KiB.
@@ -181,18 +181,9 @@ impl<'a> Tracker<'a> {
             Place::Page(_) | Place::After(_) => None,
         };
         let repository = self.repository();
-        // Pull requests are in the same list.
         let issues = entries
             .into_iter()
-            .filter(|entry| entry.pull_request.is_none());
-        let issues = issues.map(|entry| Issue {
-            title: entry.title,
-            body: entry.body.unwrap_or_default(),
-            url: entry.html_url,
-            version: entry.updated_at,
-            labels: entry.labels.into_iter().filter_map(Label::name).collect(),
-            ..Issue::of_github(repository, entry.number)
-        });
+            .filter_map(|entry| entry.issue(repository));
         Ok(Page {
             issues: issues.collect(),
             next,
@@ -212,12 +203,7 @@ fn read_linear(body: &[u8]) -> Result<Page, String> {
         body: entry.description.unwrap_or_default(),
         url: entry.url,
         version: entry.updated_at,
-        labels: entry
-            .labels
-            .nodes
-            .into_iter()
-            .filter_map(Label::name)
-            .collect(),
+        labels: names(entry.labels.nodes),
         ..Issue::of_linear(entry.identifier)
     });
     Ok(Page {
@@ -248,35 +234,6 @@ fn encoded(text: &str) -> String {
         return out.replace('.', "%2E");
     }
     out
-}
-
-#[derive(Deserialize)]
-struct GithubIssue {
-    number: u64,
-    title: String,
-    body: Option<String>,
-    html_url: Option<String>,
-    updated_at: String,
-    #[serde(default)]
-    labels: Vec<Label>,
-    pull_request: Option<Value>,
-}
-
-/// A label, as a word or as an object with a name.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Label {
-    Word(String),
-    Named { name: Option<String> },
-}
-
-impl Label {
-    fn name(self) -> Option<String> {
-        match self {
-            Self::Word(name) => Some(name),
-            Self::Named { name } => name,
-        }
-    }
 }
 
 #[derive(Deserialize)]

@@ -22,6 +22,7 @@ use crate::controller::stream::Hub;
 use crate::events::metrics::{Failure, Group, Limit, Loss};
 use crate::events::{self, Severity};
 use crate::kit::fence::Fence;
+use crate::kit::http;
 
 /// Where everything is kept.
 #[derive(Clone)]
@@ -324,7 +325,7 @@ fn lost(meter: &Meter, events: &events::Metrics) {
 
 /// Who reads the stream of the queue.
 fn stream(meter: &Meter, hub: &Arc<Hub>) {
-    type Read = fn(&crate::controller::stream::Figures) -> u64;
+    type Read = fn(&http::events::Figures) -> u64;
     let of = |read: Read| {
         let hub = Arc::clone(hub);
         move |observer: Observer<'_, u64>| observer.observe(read(&hub.figures()), &[])

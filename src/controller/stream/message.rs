@@ -6,10 +6,11 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::hub::{self, Hub};
+use super::Hub;
 use crate::controller::agent_run::{Figures, RunBook};
 use crate::controller::context::Clock;
 use crate::kit::fence::Fence;
+use crate::kit::http::events::{self, lines};
 
 /// Namespaces, agents and repositories that are told one by one, of each.
 const TOP: usize = 20;
@@ -33,7 +34,7 @@ pub(super) struct Snapshot {
     pub(super) queue: Option<Figures>,
     /// So that nobody has to compare clocks.
     pub(super) oldest_waiting_seconds: Option<f64>,
-    pub(super) stream: hub::Figures,
+    pub(super) stream: events::Figures,
     /// Set where a reader named an event that is not kept any more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) gap: bool,
@@ -71,11 +72,8 @@ impl Snapshot {
     }
 }
 
-/// One event as it is sent. JSON has no line breaks, so the data is one line.
+/// One event as it is sent.
 pub(super) fn event(name: &str, id: Option<&str>, data: &[u8]) -> Bytes {
-    let id = id.map_or(String::new(), |id| format!("id: {id}\n"));
-    let mut text = format!("event: {name}\n{id}data: ").into_bytes();
-    text.extend_from_slice(data);
-    text.extend_from_slice(b"\n\n");
-    text.into()
+    let name = format!("event: {name}\n");
+    [name.as_bytes(), &lines(id, data)].concat().into()
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::message::{Snapshot, State};
+use super::message::{Snapshot, State, event};
+use crate::api::contract::queue_event;
 use crate::controller::agent_run::AgentRuns;
 
 /// Time between two looks where nothing changes: the lease may have, and slots may be over.
@@ -29,7 +30,8 @@ impl Publisher {
             changes.mark_unchanged();
             let now = self.state.snapshot();
             if told.as_ref().is_none_or(|told| !now.is_like(told)) {
-                self.state.hub.publish(&now.json());
+                let changed = |id: &str| event(queue_event::QUEUE, Some(id), &now.json());
+                self.state.hub.publish(changed);
                 told = Some(now);
             }
             sleep(self.interval).await;

@@ -11,9 +11,9 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::hub::{Next, Place};
 use super::message::event;
 use crate::api::contract::queue_event;
+use crate::kit::http::events::{Next, Place};
 use crate::kit::shutdown::Shutdown;
 
 /// Time between two signs of life.
@@ -27,7 +27,7 @@ pub(super) type Frames = BoxStream<'static, Result<Frame<Bytes>, Infallible>>;
 
 /// A reader that is being told.
 pub(super) struct Reader {
-    pub(super) place: Place,
+    pub(super) place: Place<Bytes>,
     pub(super) news: watch::Receiver<u64>,
     pub(super) shutdown: Shutdown,
     /// What it is told first, unless it goes on where it left off.
@@ -56,7 +56,7 @@ impl Reader {
         loop {
             // What comes after this look wakes the wait below.
             self.news.mark_unchanged();
-            match self.place.next() {
+            match self.place.next(|event| Some(event.clone())) {
                 Next::Event(event) => return (event, false),
                 Next::Missed(missed) => {
                     let data = json!({"reason": "slow", "missed": missed}).to_string();
@@ -104,7 +104,7 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::super::hub::Hub;
+    use super::super::{Hub, ROOM};
     use super::*;
     use crate::kit::shutdown::channel;
 
@@ -121,7 +121,7 @@ mod tests {
     async fn a_reader_that_hears_nothing_gets_a_sign_of_life() {
         const BEAT: &str = ": still here\n\n";
         let (trigger, shutdown) = channel();
-        let hub = Arc::new(Hub::new());
+        let hub = Arc::new(Hub::new(ROOM));
         let (place, _) = hub.enter(None).unwrap();
         let reader = Reader {
             place,
@@ -142,12 +142,9 @@ mod tests {
         }
         // It counts from the last piece, whatever that was.
         tokio::time::advance(HEARTBEAT / 2).await;
-        hub.publish(b"{}");
+        hub.publish(|id| event(queue_event::QUEUE, Some(id), b"{}"));
         let (piece, after) = next(&mut frames).await;
-        assert!(
-            piece.starts_with("id: ") || piece.contains("event: "),
-            "{piece}"
-        );
+        assert!(piece.starts_with("event: queue\nid: "), "{piece}");
         assert_eq!(after, Duration::ZERO);
         let (piece, after) = next(&mut frames).await;
         assert_eq!(

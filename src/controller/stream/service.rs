@@ -13,11 +13,9 @@ use super::key::Key;
 use super::message::{State, event};
 use super::reader::{Frames, Reader};
 use crate::api::contract::{queue, queue_event};
+use crate::kit::http::events::last_event;
 use crate::kit::http::{TextBody, text};
 use crate::kit::shutdown::Shutdown;
-
-/// Where a reader says which event it had last.
-const LAST_EVENT_ID: &str = "last-event-id";
 
 /// How the queue stands, for whoever asks.
 #[derive(Clone)]
@@ -61,9 +59,7 @@ impl Queue {
     }
 
     fn stream(&self, headers: &HeaderMap) -> Answer {
-        let asked = headers.get(LAST_EVENT_ID);
-        let asked = asked.and_then(|id| id.to_str().ok());
-        let asked = asked.filter(|id| !id.is_empty());
+        let asked = last_event(headers);
         let hub = &self.state.hub;
         let Some((place, resumed)) = hub.enter(asked) else {
             let mut answer = refusal(StatusCode::SERVICE_UNAVAILABLE, "too many readers\n");

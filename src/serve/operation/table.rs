@@ -5,8 +5,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use super::{Access, Gives, Id, Operation, Parameter, Shape, Sort, Verb};
 use crate::api::contract::{api_path, path, queue};
 use crate::serve::auth::Right;
+use crate::serve::carry_out::{approvals, events, health, runs, sidecar, signals};
 use crate::serve::fault::Problem;
-use crate::serve::{approvals, events, health, inbound, runs, sidecar, signals};
+use crate::serve::inbound;
 
 /// The shape of a type.
 fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

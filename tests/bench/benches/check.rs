@@ -6,6 +6,7 @@ use agents_bench::{
     table::{Table, at_most},
 };
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::{
     fs,
     path::Path,
@@ -34,6 +35,9 @@ fn main() -> Result<()> {
     let size = write(&root, folder.path())?;
     let stream = folder.path().join("stream.yaml");
     let files = folder.path().join("files");
+    for path in [&files, &stream] {
+        is_whole(&root, path)?;
+    }
     println!("{MANIFESTS} manifests of all kinds, {} KiB\n", size / 1024);
     let mut table = Table::new(&["agents check", "wall time", "bar", ""]);
     for form in FORMS {
@@ -72,19 +76,35 @@ fn write(root: &Path, folder: &Path) -> Result<usize> {
 
 /// One run of the program, from its start to its end.
 fn judge(root: &Path, path: &Path, form: &str) -> Result<Duration> {
+    let mut check = check(root, path, form)?;
     let started = Instant::now();
-    let status = Command::new(release_build("agents")?)
+    let status = check.stdout(Stdio::null()).status()?;
+    let took = started.elapsed();
+    ensure!(status.code() == Some(5), "faults should be found: {status}");
+    Ok(took)
+}
+
+/// Looks whether all of them are judged, and not only read.
+fn is_whole(root: &Path, path: &Path) -> Result<()> {
+    let output = check(root, path, "json")?.output()?;
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let summary = &report["summary"];
+    let judged = summary["objects"].as_u64().context("a number")?;
+    let enough = usize::try_from(judged)? >= MANIFESTS && summary["unreadable"] == 0;
+    ensure!(enough, "not all are judged: {summary}");
+    Ok(())
+}
+
+fn check(root: &Path, path: &Path, form: &str) -> Result<Command> {
+    let mut command = Command::new(release_build("agents")?);
+    command
         .args(["check", "--output", form, "--policy"])
         .arg(root.join(POLICY))
         .arg("--filename")
         .arg(path)
         .env_clear()
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()?;
-    let took = started.elapsed();
-    ensure!(status.code() == Some(5), "faults should be found: {status}");
-    Ok(took)
+        .stdin(Stdio::null());
+    Ok(command)
 }
 
 fn middle(run: impl Fn() -> Result<Duration>) -> Result<Duration> {

@@ -1,4 +1,5 @@
-//! `agents check` as forges use it: what it prints fits the schema of SARIF, which comes with a pinned package.
+//! `agents check` as forges use it: what it prints fits the schema of SARIF, which comes with a pinned package; and by the
+//! policy of a cluster.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,15 +7,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 use support::{
     fixtures::repository,
     kubectl::Said,
-    lab::{report::Report, tools::build::programs},
+    lab::{self, report::Report, tools::build::programs},
 };
 use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
 
-use super::{DEADLINE, agents};
+use super::{DEADLINE, agents, ended};
 
 /// The package that brings the schema, and where in it.
 const PACKAGE: &str = "github.com/owenrumney/go-sarif/v3";
@@ -118,5 +121,56 @@ async fn sarif_fits_the_schema_of_its_standard() -> Result<()> {
         let judged = validate(validator, &report.to_string()).await?;
         ensure!(judged.code == Some(1), "{how} is let pass");
     }
+    Ok(())
+}
+
+/// The webhook as the chart installs it, as far as its policy goes: this file in a ConfigMap, and one variable over it.
+async fn webhook(here: &support::Namespace, policy: &str) -> Result<()> {
+    let how = PostParams::default();
+    let map: ConfigMap = serde_json::from_value(json!({
+        "metadata": {"name": "rules"}, "data": {"strict.yaml": policy},
+    }))?;
+    here.api().create(&how, &map).await?;
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "hook", "labels": {"app.kubernetes.io/component": "webhook"}},
+        "spec": {
+            "containers": [{"name": "webhook", "image": "agents-webhook", "env": [
+                {"name": "AGENTS_POLICY_FILE", "value": "/etc/agents/strict.yaml"},
+                {"name": "AGENTS_POLICY_MODES", "value": "BlockedSecrets=warn"},
+            ], "volumeMounts": [{"name": "policy", "mountPath": "/etc/agents"}]}],
+            "volumes": [{"name": "policy", "configMap": {"name": "rules"}}],
+        },
+    }))?;
+    here.api().create(&how, &pod).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_policy_of_a_cluster_judges_as_its_file_and_its_variables_do() -> Result<()> {
+    let here = support::namespace("check").await?;
+    let kubeconfig = lab::shared().await?.kubeconfig();
+    let (manifests, file) = (fixture("manifests")?, fixture("policy.yaml")?);
+    let check = async |how: &[&str]| {
+        let words = ["check", "--output", "json", "--filename", &manifests];
+        agents(kubeconfig, &[&words, how].concat()).await
+    };
+    let of_cluster = ["--policy-of", &here.name];
+    let none = check(&of_cluster).await?;
+    ended(&none, 2);
+    let said = "no webhook runs in namespace";
+    assert!(none.stderr.contains(said), "{}", none.stderr);
+    let policy = std::fs::read_to_string(&file)?;
+    webhook(&here, &policy).await?;
+    let folder = tempfile::TempDir::new()?;
+    let both = folder.path().join("policy.yaml");
+    let strict = policy.replace("BlockedSecrets: audit", "BlockedSecrets: warn");
+    assert_ne!(strict, policy);
+    std::fs::write(&both, strict)?;
+    let both = both.to_str().context("a path that is UTF-8")?;
+    let told = check(&of_cluster).await?;
+    // One of the manifests cannot be read.
+    ended(&told, 2);
+    assert_eq!(told.stdout, check(&["--policy", both]).await?.stdout);
+    assert_ne!(told.stdout, check(&["--policy", &file]).await?.stdout);
     Ok(())
 }

@@ -4,11 +4,13 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::DeleteParams;
 use serde_json::json;
-use support::{lab, wait};
+use support::lab::{self, Lab};
+use support::{http, wait};
 
 use super::{agents, ended};
 use crate::controller::custody::pods;
 use crate::controller::scene::{ALONE, DEADLINE, Scene};
+use crate::serve::scene::Plane;
 
 #[tokio::test]
 async fn the_log_of_a_real_pod_is_followed_to_its_end_and_read_again() -> Result<()> {
@@ -64,6 +66,24 @@ async fn the_log_of_a_real_pod_is_followed_to_its_end_and_read_again() -> Result
     )
     .await?;
     assert_eq!((tail.code, tail.stdout.as_str()), (Some(0), ""));
+    by_the_api(lab, scene, &image).await
+}
+
+/// The same through the control plane.
+async fn by_the_api(lab: &Lab, scene: Scene, image: &str) -> Result<()> {
+    pods::run(&scene, image, "work", json!({})).await?;
+    let plane = Plane::by(scene, lab.kubeconfig(), &[]).await?;
+    let token = plane.person("reader", &[("", "pods/log", "get")]).await?;
+    let address = plane.address.to_string();
+    let logs = |query: &str| format!("{}/logs{query}", plane.run("work"));
+    let follow = logs("?follow=true");
+    let followed = wait::retry("a log that is followed", DEADLINE, || {
+        http::get_by(&address, &follow, &token)
+    });
+    // It works for some seconds between its first line and its last.
+    assert_eq!(followed.await?, "at work\ndone\n");
+    let tail = http::get_by(&address, &logs("?tail=1"), &token).await?;
+    assert_eq!(tail, "done\n");
     Ok(())
 }
 

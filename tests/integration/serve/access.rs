@@ -2,6 +2,7 @@
 
 use agents::serve::variable;
 use anyhow::Result;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::Subject;
 use kube::api::DeleteParams;
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use support::{lab, wait};
 
 use super::scene::{ALL, DEADLINE, Plane, bind, person, process, submission};
+use super::token::good_until;
 use crate::controller::scene::Scene;
 
 type Row = (
@@ -85,6 +87,18 @@ fn operations(namespace: &str) -> Vec<Row> {
             (agents, "agentruns", "list"),
             503,
         ),
+        (
+            "GET",
+            there("/v1/control-plane/stream"),
+            (agents, "agentruns", "watch"),
+            200,
+        ),
+        (
+            "GET",
+            "/v1/queue/stream".to_owned(),
+            (agents, "agentruns", "list"),
+            200,
+        ),
     ]
 }
 
@@ -111,6 +125,14 @@ async fn each_operation_needs_a_token_and_its_right_in_its_namespace() -> Result
     let nobody = plane.person("nobody", &[]).await?;
     let elsewhere = support::namespace("serve").await?;
     let stranger = person(&elsewhere, "stranger", ALL).await?;
+    let (former, now) = (
+        plane.person("former", ALL).await?,
+        Timestamp::now().as_second(),
+    );
+    let list = format!("/v1/agent-runs?namespace={}", plane.namespace());
+    let good = good_until(&former, now + 3600).await?;
+    plane.expect(("GET", &list), &good, None, 200).await?;
+    let expired = good_until(&former, now - 3600).await?;
     let operations = operations(plane.namespace());
     for (number, (method, path, right, expected)) in operations.iter().enumerate() {
         let able = plane.person(&format!("able-{number}"), &[*right]).await?;
@@ -118,6 +140,12 @@ async fn each_operation_needs_a_token_and_its_right_in_its_namespace() -> Result
         for (who, token, status, word) in [
             ("without a token", None, 401, "Unauthenticated"),
             ("with an unknown token", Some("abc"), 401, "Unauthenticated"),
+            (
+                "with an expired token",
+                Some(&*expired),
+                401,
+                "Unauthenticated",
+            ),
             ("without rights", Some(&*nobody), 403, "Forbidden"),
             ("with rights elsewhere", Some(&*stranger), 403, "Forbidden"),
         ] {

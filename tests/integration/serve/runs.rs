@@ -1,7 +1,8 @@
 //! Runs from submission to their end.
 
 use agents::api::contract::annotation;
-use anyhow::{Context, Result};
+use agents::serve::variable;
+use anyhow::{Context, Result, bail};
 use futures::future::join_all;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -188,6 +189,45 @@ async fn what_is_wrong_with_a_submission_is_told_all_at_once() -> Result<()> {
         .expect(("POST", &path), &token, Some(&named), 409)
         .await?;
     assert_eq!(again["reason"], "AlreadyExists");
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_so_many_wait_at_once_and_others_are_told_to_come_back() -> Result<()> {
+    support::kinds!();
+    let plane = Plane::start(&[(variable::REQUESTS, "1")]).await?;
+    let token = plane.person("boss", ALL).await?;
+    plane.scene.run("one", json!({})).await?;
+    let wait = |time: &str| format!("{}/wait?timeout={time}", plane.run("one"));
+    let (long, short) = (wait("60s"), wait("1ms"));
+    let refused = wait::retry("no room", DEADLINE, || async {
+        let answer = plane.ask("GET", &short, Some(&token), None).await;
+        anyhow::ensure!(answer.status == 429, "{}", answer.body);
+        Ok(answer)
+    });
+    // Whichever comes first has the place; the long one comes back until it does.
+    let held = async {
+        loop {
+            let answer = plane.ask("GET", &long, Some(&token), None).await;
+            if answer.status != 429 {
+                return answer;
+            }
+        }
+    };
+    let refused = tokio::select! {
+        refused = refused => refused?,
+        held = held => bail!("{}", held.body),
+    };
+    assert!(refused.head.contains("retry-after: 1"), "{}", refused.head);
+    assert!(refused.body.contains("TooManyRequests"), "{}", refused.body);
+    // Who does not wait is let in all the same, and the place is free again once nobody does.
+    plane
+        .expect(("GET", &plane.run("one")), &token, None, 200)
+        .await?;
+    wait::retry("room again", DEADLINE, || async {
+        plane.expect(("GET", &short), &token, None, 200).await
+    })
+    .await?;
     Ok(())
 }
 

@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
-use super::answer::{self, Answer};
-use super::fault::{Fault, Reason};
 use super::runs::{PAGE, asked, body};
-use super::service::Call;
-use super::state::State;
 use crate::api::condition::Moment;
 use crate::api::contract::FIELD_MANAGER;
 use crate::api::kind::Kind;
 use crate::api::kinds::ApprovalPolicy;
 use crate::api::status;
 use crate::controller::decision;
+use crate::serve::answer::{self, Answer};
+use crate::serve::fault::{Fault, Reason};
+use crate::serve::service::Call;
+use crate::serve::state::State;
 
 /// A page of approvals.
 #[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ApprovalPage")]
-pub(super) struct Page {
+pub(in crate::serve) struct Page {
     /// The approvals.
     items: Vec<Approval>,
     /// Where the next page begins; none after the last.
@@ -37,7 +37,7 @@ pub(super) struct Page {
 #[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Approval {
+pub(in crate::serve) struct Approval {
     namespace: String,
     name: String,
     uid: String,
@@ -54,7 +54,7 @@ pub(super) struct Approval {
 /// What is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Decision {
+pub(in crate::serve) struct Decision {
     /// Whether the approval is given.
     approved: bool,
 }
@@ -86,7 +86,7 @@ impl Approval {
 }
 
 /// Approvals, page by page.
-pub(super) async fn list(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn list(state: &State, call: &Call) -> Result<Answer, Fault> {
     let policies = state.api(Kind::ApprovalPolicy, call.namespace.as_deref());
     let limit = call.route.number("limit").unwrap_or(PAGE);
     let found = policies.list(&asked(&call.route, limit)).await?;
@@ -98,7 +98,7 @@ pub(super) async fn list(state: &State, call: &Call) -> Result<Answer, Fault> {
 }
 
 /// Gives or refuses an approval.
-pub(super) async fn decide(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn decide(state: &State, call: &Call) -> Result<Answer, Fault> {
     let wanted: Decision = body(&call.body)?;
     let policies = state.api(Kind::ApprovalPolicy, Some(call.namespace()));
     let found = policies.get_opt(call.name()).await?;

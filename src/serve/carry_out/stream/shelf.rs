@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::hub::{About, Filter};
 use crate::api::kind::Kind;
 use crate::cluster::Scope;
-use crate::serve::redact;
-use crate::serve::runs::Summary;
+use crate::serve::carry_out::redact;
+use crate::serve::carry_out::runs::Summary;
 
 /// Fields that move without anything having happened.
 const RESTLESS: [&str; 5] = [

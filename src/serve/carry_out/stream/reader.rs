@@ -10,9 +10,10 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::hub::{Event, Next, Place, lines};
+use super::hub::{Event, Filter, Kept};
 use crate::api::contract::queue_event;
 use crate::kit::http::BoxError;
+use crate::kit::http::events::{Next, Place, lines};
 use crate::kit::shutdown::Shutdown;
 
 /// Time between two signs of life, and between two looks at whether the reader may still read.
@@ -27,7 +28,8 @@ pub(super) type StillAllowed =
 
 /// A reader that is being told.
 pub(super) struct Reader {
-    pub(super) place: Place,
+    pub(super) place: Place<Kept>,
+    pub(super) filter: Filter,
     pub(super) news: watch::Receiver<u64>,
     pub(super) shutdown: Shutdown,
     pub(super) still_allowed: StillAllowed,
@@ -78,7 +80,7 @@ impl Reader {
             }
             // What comes after this look wakes the wait below.
             self.news.mark_unchanged();
-            match self.place.next() {
+            match self.place.next(|kept| self.filter.pick(kept)) {
                 Next::Event(event) => return Piece::Event(event),
                 Next::Missed(missed) => {
                     let data = json!({"type": "dropped", "reason": "slow", "missed": missed});
@@ -136,18 +138,18 @@ fn written(event: Event, named: bool, brief: bool) -> Vec<Bytes> {
 mod tests {
     use super::*;
     use crate::kit::shutdown::channel;
-    use crate::serve::metrics::{Stream as Name, StreamMetrics};
-    use crate::serve::stream::hub::{About, Filter, Hub};
+    use crate::serve::carry_out::stream::hub::{About, Hub, hub, tell};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::time::advance;
 
     /// A reader of everything whom nobody lets read any more at the third look.
     fn reader(hub: &Arc<Hub>, shutdown: Shutdown) -> Reader {
-        let (place, _) = hub.enter(None, Filter::default()).unwrap();
+        let (place, _) = hub.enter(None).unwrap();
         let looks = AtomicUsize::new(0);
         Reader {
             place,
+            filter: Filter::default(),
             news: hub.news(),
             shutdown,
             still_allowed: Box::new(move || {
@@ -162,14 +164,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_is_looked_at_again_however_much_there_is_to_tell() {
-        let metrics = StreamMetrics::default();
-        let hub = Arc::new(Hub::new(Name::ControlPlane, 1, metrics));
+        let hub = Arc::new(hub(1));
         let (_trigger, shutdown) = channel();
         let mut reader = reader(&hub, shutdown);
         let mut told = Vec::new();
         for second in 1..=60 {
             advance(Duration::from_secs(1)).await;
-            hub.publish("x", About::default(), b"1");
+            tell(&hub, "x", About::default(), b"1");
             let is_last = loop {
                 match reader.next().await {
                     Piece::Event(_) => break false,

@@ -11,7 +11,7 @@ use crate::api::condition::ConditionType;
 use crate::api::contract::annotation;
 use crate::api::kinds::shared::JobMissing;
 use crate::api::phase::Phase;
-use crate::serve::redact;
+use crate::serve::carry_out::redact;
 
 /// A run in short.
 #[skip_serializing_none]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::serve::leader::Leader;
+use crate::serve::carry_out::leader::Leader;
 
 /// What is known.
 #[derive(Clone, Debug)]

@@ -4,14 +4,14 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::{self, Answer};
-use super::auth::Caller;
 use crate::cluster::Namespaces;
 use crate::kit::readiness::Readiness;
+use crate::serve::answer::{self, Answer};
+use crate::serve::auth::Caller;
 
 /// Whether the program can be used.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Health {
+pub(in crate::serve) struct Health {
     /// `ok` or `not ready`.
     status: &'static str,
     /// What it waits for.
@@ -21,7 +21,7 @@ pub(super) struct Health {
 /// Whose token it is.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WhoAmI {
+pub(in crate::serve) struct WhoAmI {
     /// As the cluster calls them.
     user: String,
     /// Where requests are that name no namespace.
@@ -30,7 +30,7 @@ pub(super) struct WhoAmI {
     namespaces: Vec<String>,
 }
 
-pub(super) fn live() -> Answer {
+pub(in crate::serve) fn live() -> Answer {
     let health = Health {
         status: "ok",
         waiting: Vec::new(),
@@ -39,7 +39,7 @@ pub(super) fn live() -> Answer {
 }
 
 /// Names what is missing, and nothing about it: anyone may ask.
-pub(super) fn ready(readiness: &Readiness) -> Answer {
+pub(in crate::serve) fn ready(readiness: &Readiness) -> Answer {
     let gates = readiness.gates();
     let closed = gates.iter().filter(|gate| gate.closed.is_some());
     let waiting: Vec<_> = closed.map(|gate| gate.name).collect();
@@ -50,7 +50,7 @@ pub(super) fn ready(readiness: &Readiness) -> Answer {
     answer::json(code, &Health { status, waiting })
 }
 
-pub(super) fn who_am_i(
+pub(in crate::serve) fn who_am_i(
     caller: &Caller,
     default_namespace: &str,
     namespaces: &Namespaces,

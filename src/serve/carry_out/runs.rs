@@ -12,22 +12,22 @@ use http::StatusCode;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::json;
 
-pub(super) use list::{PAGE, Page, asked, list};
-pub(super) use logs::logs;
-pub(super) use submit::{Once, Receipt, Submission, body, create_once, submit};
-pub(super) use view::{Detail, Summary};
-pub(super) use wait::{LONGEST_WAIT, Waited, wait};
+pub(in crate::serve) use list::{PAGE, Page, asked, list};
+pub(in crate::serve) use logs::logs;
+pub(in crate::serve) use submit::{Once, Receipt, Submission, body, create_once, submit};
+pub(in crate::serve) use view::{Detail, Summary};
+pub(in crate::serve) use wait::{LONGEST_WAIT, Waited, wait};
 
-use super::answer::{self, Answer};
-use super::fault::{Fault, Reason};
-use super::service::Call;
-use super::state::State;
 use crate::api::contract::FIELD_MANAGER;
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
+use crate::serve::answer::{self, Answer};
+use crate::serve::fault::{Fault, Reason};
+use crate::serve::service::Call;
+use crate::serve::state::State;
 
 /// One run.
-pub(super) async fn get(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn get(state: &State, call: &Call) -> Result<Answer, Fault> {
     let run = find(state, call).await?;
     Ok(answer::json(StatusCode::OK, &Detail::of(run)))
 }
@@ -52,7 +52,7 @@ fn typed(object: DynamicObject) -> Result<AgentRun, Fault> {
 }
 
 /// Asks for the end of a run. Asking again changes nothing.
-pub(super) async fn cancel(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn cancel(state: &State, call: &Call) -> Result<Answer, Fault> {
     let run = find(state, call).await?;
     let seen = Summary::of(&run);
     if seen.is_cancelling() {

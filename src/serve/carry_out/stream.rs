@@ -1,7 +1,7 @@
 //! Streams of server-sent events: what happens to all objects, and how the queue changes.
 //!
-//! [`follow`] watches the objects and [`shelf`] keeps them as they were last told; [`hub`] keeps the last events and knows
-//! the readers, [`reader`] is one of them, [`status`] says how the control plane stands.
+//! [`follow`] watches the objects and [`shelf`] keeps them as they were last told; [`hub`] is what is kept of the events and
+//! whom they concern, [`reader`] is one who reads, [`status`] says how the control plane stands.
 
 mod follow;
 mod hub;
@@ -13,31 +13,31 @@ use std::sync::Arc;
 
 use futures::future::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
-use http::{HeaderMap, StatusCode, Version};
+use http::{StatusCode, Version};
 use serde_json::json;
 use tokio::time::Instant;
 
-pub(super) use follow::Board;
-pub(super) use hub::{About, Event, Filter, Hub, lines};
+pub(in crate::serve) use follow::Board;
+pub(in crate::serve) use hub::{About, Event, Filter, Hub, hub, tell};
 
-use super::answer::{self, Answer};
-use super::auth::{Ask, Caller, Right};
-use super::fault::{Fault, Reason};
-use super::operation::Access;
-use super::service::Call;
-use super::state::State;
 use crate::api::cause::listed;
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
-use hub::in_lines;
+use crate::kit::http::events::{in_lines, last_event, lines};
+use crate::serve::answer::{self, Answer};
+use crate::serve::auth::{Ask, Caller, Right};
+use crate::serve::fault::{Fault, Reason};
+use crate::serve::operation::Access;
+use crate::serve::service::Call;
+use crate::serve::state::State;
 use reader::{HEARTBEAT, Reader, StillAllowed, said};
 use shelf::Known;
 
-/// Where a reader says which event it had last.
-const LAST_EVENT_ID: &str = "last-event-id";
-
 /// What happens to all objects that the caller may follow.
-pub(super) async fn control_plane(state: &Arc<State>, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn control_plane(
+    state: &Arc<State>,
+    call: &Call,
+) -> Result<Answer, Fault> {
     let kinds = asked_for(call)?;
     let kinds = followed(state, &call.caller, call.namespace.as_deref(), &kinds).await?;
     let filter = Filter {
@@ -56,12 +56,12 @@ pub(super) async fn control_plane(state: &Arc<State>, call: &Call) -> Result<Ans
 }
 
 /// How a reader wants to be told.
-pub(super) struct Wish {
-    pub(super) filter: Filter,
+pub(in crate::serve) struct Wish {
+    pub(in crate::serve) filter: Filter,
     /// Whether events have names.
-    pub(super) named: bool,
+    pub(in crate::serve) named: bool,
     /// Whether objects are left out.
-    pub(super) brief: bool,
+    pub(in crate::serve) brief: bool,
 }
 
 /// The kinds that a reader asks for.
@@ -77,7 +77,7 @@ fn asked_for(call: &Call) -> Result<Vec<Kind>, Fault> {
 }
 
 /// Opens a stream for a reader; `first` is what it is told if it does not go on where it was.
-pub(super) fn open(
+pub(in crate::serve) fn open(
     state: &Arc<State>,
     call: &Call,
     hub: &Arc<Hub>,
@@ -97,7 +97,7 @@ pub(super) fn open(
             .next("open the stream on a connection of its own, over HTTP/1.1"));
     }
     let asked = last_event(&call.headers);
-    let Some((place, resumed)) = hub.enter(asked, filter) else {
+    let Some((place, resumed)) = hub.enter(asked) else {
         let message = "there are too many readers";
         let status = StatusCode::SERVICE_UNAVAILABLE;
         return Err(Fault::new(status, Reason::TooManyRequests, message)
@@ -110,6 +110,7 @@ pub(super) fn open(
     };
     let reader = Reader {
         place,
+        filter,
         news: hub.news(),
         shutdown: state.shutdown.clone(),
         still_allowed: still_allowed(state, call),
@@ -118,11 +119,6 @@ pub(super) fn open(
         brief,
     };
     Ok(answer::pieces("text/event-stream", reader.pieces(first)))
-}
-
-fn last_event(headers: &HeaderMap) -> Option<&str> {
-    let asked = headers.get(LAST_EVENT_ID)?.to_str().ok()?;
-    Some(asked).filter(|id| !id.is_empty())
 }
 
 /// Those of these kinds that the caller may follow; refused if there is none.

@@ -12,15 +12,16 @@ use kube::Client;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::answer::{self, Answer};
-use super::fault::{Fault, Reason};
 use super::leader::{Key, Leader, Lease};
-use super::service::Call;
-use super::state::State;
-use super::stream::{About, Event, Filter, Hub, Wish, lines, open};
+use super::stream::{About, Event, Filter, Hub, Wish, open, tell};
 use crate::api::contract::{queue, queue_event};
 use crate::api::sanitise::for_log;
 use crate::cluster::following;
+use crate::kit::http::events::lines;
+use crate::serve::answer::{self, Answer};
+use crate::serve::fault::{Fault, Reason};
+use crate::serve::service::Call;
+use crate::serve::state::State;
 
 /// Longest line of the stream, in bytes.
 const LINE: u64 = 1024 * 1024;
@@ -29,8 +30,8 @@ const LINE: u64 = 1024 * 1024;
 const SILENCE: Duration = Duration::from_secs(45);
 
 /// What is known of the queue, and from whom.
-pub(super) struct Relay {
-    pub(super) hub: Arc<Hub>,
+pub(in crate::serve) struct Relay {
+    pub(in crate::serve) hub: Arc<Hub>,
     lease: Lease,
     port: u16,
     latest: Mutex<Latest>,
@@ -45,7 +46,7 @@ enum Latest {
 }
 
 impl Relay {
-    pub(super) fn new(hub: Arc<Hub>, lease: Lease, port: u16) -> Self {
+    pub(in crate::serve) fn new(hub: Arc<Hub>, lease: Lease, port: u16) -> Self {
         let nothing = "no controller has been asked yet".to_owned();
         Self {
             hub,
@@ -64,8 +65,7 @@ impl Relay {
     fn set(&self, now: Latest) {
         let data = now.data();
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = now;
-        self.hub
-            .publish(queue_event::QUEUE, About::default(), &data);
+        tell(&self.hub, queue_event::QUEUE, About::default(), &data);
     }
 
     fn nothing(&self, reason: Reason, why: String) {
@@ -82,7 +82,7 @@ impl Relay {
     }
 
     /// Reads from whoever leads, until it is dropped.
-    pub(super) async fn run(&self, client: &Client) {
+    pub(in crate::serve) async fn run(&self, client: &Client) {
         let mut changes = self.lease.changes();
         let mut wait = following::FIRST_WAIT;
         loop {
@@ -157,7 +157,7 @@ fn is_state(data: &[u8]) -> bool {
 }
 
 /// The next line; none at the end.
-pub(super) async fn line(
+pub(in crate::serve) async fn line(
     stream: &mut (impl AsyncBufRead + Unpin),
 ) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
@@ -184,7 +184,7 @@ impl Latest {
 }
 
 /// How the queue stands.
-pub(super) fn snapshot(state: &State) -> Result<Answer, Fault> {
+pub(in crate::serve) fn snapshot(state: &State) -> Result<Answer, Fault> {
     match state.queue.latest() {
         Latest::Told(data) => Ok(answer::whole(StatusCode::OK, "application/json", data)),
         Latest::Nothing(reason, why) => {
@@ -196,7 +196,7 @@ pub(super) fn snapshot(state: &State) -> Result<Answer, Fault> {
 }
 
 /// How it changes.
-pub(super) fn stream(state: &Arc<State>, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) fn stream(state: &Arc<State>, call: &Call) -> Result<Answer, Fault> {
     let relay = &state.queue;
     let first = |_| first(relay);
     let wish = Wish {

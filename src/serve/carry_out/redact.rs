@@ -4,7 +4,7 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 
 /// What stands where a value was.
-pub(super) const WITHHELD: &str = "(withheld)";
+pub(in crate::serve) const WITHHELD: &str = "(withheld)";
 
 /// Annotations that hold a whole object once more, values included.
 const COPIES: [&str; 1] = ["kubectl.kubernetes.io/last-applied-configuration"];
@@ -25,7 +25,7 @@ const SECRET: [&str; 8] = [
 ];
 
 /// The object as anyone may see it who may read it.
-pub(super) fn shown(mut object: DynamicObject) -> Value {
+pub(in crate::serve) fn shown(mut object: DynamicObject) -> Value {
     object.metadata.managed_fields = None;
     if let Some(annotations) = &mut object.metadata.annotations {
         annotations.retain(|name, _| !COPIES.contains(&name.as_str()));

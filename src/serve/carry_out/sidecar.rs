@@ -14,13 +14,13 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::answer::{self, Answer};
-use super::fault::{Fault, Reason};
 use super::leader::Lease;
 use super::queue::line;
-use super::state::State;
 use crate::api::contract::path;
 use crate::api::sanitise::for_log;
+use crate::serve::answer::{self, Answer};
+use crate::serve::fault::{Fault, Reason};
+use crate::serve::state::State;
 use page::{Jobs, Page, Source};
 
 /// Time for which an answer is kept, or that there was none.
@@ -35,7 +35,7 @@ const LINES: usize = 500_000;
 /// What the sidecar beside the leader sees.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Sidecar")]
-pub(super) struct Seen {
+pub(in crate::serve) struct Seen {
     /// The pod in which it runs.
     pod: String,
     /// When its page was read.
@@ -47,7 +47,7 @@ pub(super) struct Seen {
 }
 
 /// Asks the sidecar beside the leader.
-pub(super) struct Sidecar {
+pub(in crate::serve) struct Sidecar {
     client: Client,
     lease: Lease,
     port: u16,
@@ -55,7 +55,7 @@ pub(super) struct Sidecar {
 }
 
 impl Sidecar {
-    pub(super) fn new(client: Client, lease: Lease, port: u16) -> Self {
+    pub(in crate::serve) fn new(client: Client, lease: Lease, port: u16) -> Self {
         Self {
             client,
             lease,
@@ -127,7 +127,7 @@ fn silent(reason: Reason, why: String) -> Fault {
 }
 
 /// What the sidecar beside the leader sees.
-pub(super) async fn seen(state: &State) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn seen(state: &State) -> Result<Answer, Fault> {
     let told = state.sidecar.latest().await?;
     Ok(answer::whole(StatusCode::OK, "application/json", told))
 }

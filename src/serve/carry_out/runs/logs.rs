@@ -17,8 +17,8 @@ use crate::api::phase::Phase;
 use crate::controller::{Keep, keep_for};
 use crate::kit::http::BoxError;
 use crate::serve::answer::{self, Answer};
+use crate::serve::carry_out::runs::view::Summary;
 use crate::serve::fault::{Fault, Reason};
-use crate::serve::runs::view::Summary;
 use crate::serve::service::Call;
 use crate::serve::state::State;
 

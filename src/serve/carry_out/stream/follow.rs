@@ -12,14 +12,14 @@ use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::hub::{About, Hub};
+use super::hub::{About, Hub, tell, tell_in_short};
 use super::shelf::{Change, Shelf};
 use super::status::{self, Known};
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
 use crate::api::sanitise::for_log;
 use crate::cluster::{Scope, following};
-use crate::serve::leader::Lease;
+use crate::serve::carry_out::leader::Lease;
 use crate::serve::state::resource;
 
 /// Time after a change until it is told how the control plane stands.
@@ -101,7 +101,7 @@ impl Board {
                 self.lock().stirred.insert(namespace.clone());
             }
             let name = control_plane_event::RESOURCE;
-            self.hub.publish_in_short(name, about, &data, Some(brief));
+            tell_in_short(&self.hub, name, about, &data, Some(brief));
         }
     }
 
@@ -114,7 +114,7 @@ impl Board {
         if was_broken && is_whole {
             let ready = json!({"type": "ready", "namespace": null, "gap": false}).to_string();
             let name = control_plane_event::READY;
-            self.hub.publish(name, About::default(), ready.as_bytes());
+            tell(&self.hub, name, About::default(), ready.as_bytes());
         }
     }
 
@@ -136,9 +136,8 @@ impl Board {
             kind: Some(kind),
             namespace,
         };
-        let data = data.to_string();
-        self.hub
-            .publish(control_plane_event::ERROR, about, data.as_bytes());
+        let (name, data) = (control_plane_event::ERROR, data.to_string());
+        tell(&self.hub, name, about, data.as_bytes());
     }
 
     /// Tells how the control plane stands after changes, until it is dropped.
@@ -159,8 +158,8 @@ impl Board {
                     kind: None,
                     namespace: Some(namespace),
                 };
-                self.hub
-                    .publish(control_plane_event::STATUS, about, data.as_bytes());
+                let name = control_plane_event::STATUS;
+                tell(&self.hub, name, about, data.as_bytes());
             }
         }
     }

@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 
-use super::answer::{self, Answer};
-use super::fault::Fault;
-use super::service::Call;
-use super::state::State;
 use crate::api::kind::Kind;
+use crate::serve::answer::{self, Answer};
+use crate::serve::fault::Fault;
+use crate::serve::service::Call;
+use crate::serve::state::State;
 
 /// Entries if nobody says.
 const LIMIT: u32 = 25;
@@ -24,7 +24,7 @@ const MOST: u32 = 1000;
 /// Events about an object.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EventList")]
-pub(super) struct List {
+pub(in crate::serve) struct List {
     /// The latest first.
     items: Vec<Said>,
 }
@@ -34,7 +34,7 @@ pub(super) struct List {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Event")]
-pub(super) struct Said {
+pub(in crate::serve) struct Said {
     name: String,
     namespace: String,
     /// Normal or Warning.
@@ -55,7 +55,7 @@ pub(super) struct Said {
 #[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Involved {
+pub(in crate::serve) struct Involved {
     api_version: Option<String>,
     kind: Option<String>,
     namespace: Option<String>,
@@ -64,7 +64,7 @@ pub(super) struct Involved {
 }
 
 /// Events about the run that a call is about.
-pub(super) async fn of_run(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn of_run(state: &State, call: &Call) -> Result<Answer, Fault> {
     let about = About {
         kind: Some(Kind::AgentRun.as_str()),
         name: Some(call.name()),
@@ -74,7 +74,7 @@ pub(super) async fn of_run(state: &State, call: &Call) -> Result<Answer, Fault> 
 }
 
 /// Events about whatever a call is about.
-pub(super) async fn of_any(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn of_any(state: &State, call: &Call) -> Result<Answer, Fault> {
     let about = About {
         kind: call.route.text("kind"),
         name: call.route.text("name"),

@@ -22,18 +22,18 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Who leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Leader {
+pub(in crate::serve) struct Leader {
     /// As it calls itself: its pod, and what tells it from another.
-    pub(super) holder: String,
+    pub(in crate::serve) holder: String,
     /// Whether the lease is still held.
-    pub(super) is_held: bool,
+    pub(in crate::serve) is_held: bool,
     /// What it wants to be shown by those who read its queue.
-    pub(super) key: Option<Key>,
+    pub(in crate::serve) key: Option<Key>,
 }
 
 /// What is shown to a controller before it tells how its queue stands.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key(pub(super) String);
+pub(in crate::serve) struct Key(pub(in crate::serve) String);
 
 /// Never the key itself: it would end up in a log.
 impl fmt::Debug for Key {
@@ -44,7 +44,7 @@ impl fmt::Debug for Key {
 
 impl Leader {
     /// The pod that holds the lease.
-    pub(super) fn pod(&self) -> &str {
+    pub(in crate::serve) fn pod(&self) -> &str {
         self.holder
             .rsplit_once('_')
             .map_or(&self.holder, |(pod, _)| pod)
@@ -53,7 +53,7 @@ impl Leader {
 
 /// The lease of the controllers. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Lease {
+pub(in crate::serve) struct Lease {
     place: Arc<(String, String)>,
     /// The namespace of the pods that can hold it.
     pods: Arc<str>,
@@ -61,7 +61,7 @@ pub(super) struct Lease {
 }
 
 /// Follows the lease.
-pub(super) struct Follower {
+pub(in crate::serve) struct Follower {
     leases: Api<Object>,
     name: String,
     leader: watch::Sender<Option<Leader>>,
@@ -69,7 +69,7 @@ pub(super) struct Follower {
 
 impl Lease {
     /// What tells who leads, and the task that follows the lease, which the caller must run.
-    pub(super) fn new(
+    pub(in crate::serve) fn new(
         client: Client,
         (namespace, name): (String, String),
         pods: &str,
@@ -91,29 +91,29 @@ impl Lease {
     }
 
     /// Namespace and name of the lease.
-    pub(super) fn place(&self) -> (&str, &str) {
+    pub(in crate::serve) fn place(&self) -> (&str, &str) {
         (&self.place.0, &self.place.1)
     }
 
     /// The namespace in which the pod is that leads; the lease can be in another.
-    pub(super) fn pods(&self) -> &str {
+    pub(in crate::serve) fn pods(&self) -> &str {
         &self.pods
     }
 
     /// Who leads, or led last.
-    pub(super) fn leader(&self) -> Option<Leader> {
+    pub(in crate::serve) fn leader(&self) -> Option<Leader> {
         self.leader.borrow().clone()
     }
 
     /// Wakes when that changes.
-    pub(super) fn changes(&self) -> watch::Receiver<Option<Leader>> {
+    pub(in crate::serve) fn changes(&self) -> watch::Receiver<Option<Leader>> {
         self.leader.clone()
     }
 }
 
 impl Follower {
     /// Follows until it is dropped.
-    pub(super) async fn run(self) {
+    pub(in crate::serve) async fn run(self) {
         loop {
             let changes = watch_object(self.leases.clone(), &self.name);
             pin_mut!(changes);

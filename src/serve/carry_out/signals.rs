@@ -4,18 +4,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::answer::Answer;
-use super::fault::Fault;
 use super::runs::{Once, body, create_once};
-use super::service::Call;
-use super::state::State;
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
+use crate::serve::answer::Answer;
+use crate::serve::fault::Fault;
+use crate::serve::service::Call;
+use crate::serve::state::State;
 
 /// A Signal that is to be made.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct NewSignal {
+pub(in crate::serve) struct NewSignal {
     /// Its name.
     name: String,
     /// Channel that it belongs to.
@@ -32,7 +32,7 @@ pub(super) struct NewSignal {
 /// A delivery that is to be made.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Delivery {
+pub(in crate::serve) struct Delivery {
     /// Deliveries with the same id count once.
     #[serde(default)]
     delivery_id: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct Delivery {
 }
 
 /// Makes a Signal.
-pub(super) async fn create(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn create(state: &State, call: &Call) -> Result<Answer, Fault> {
     let given: NewSignal = body(&call.body)?;
     let spec = json!({
         "channel": given.channel, "description": given.description, "payload": given.payload,
@@ -53,7 +53,7 @@ pub(super) async fn create(state: &State, call: &Call) -> Result<Answer, Fault> 
 }
 
 /// Delivers a Signal.
-pub(super) async fn deliver(state: &State, call: &Call) -> Result<Answer, Fault> {
+pub(in crate::serve) async fn deliver(state: &State, call: &Call) -> Result<Answer, Fault> {
     let given: Delivery = body(&call.body)?;
     let signals = state.api(Kind::Signal, Some(call.namespace()));
     if signals.get_opt(call.name()).await?.is_none() {
