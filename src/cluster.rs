@@ -12,7 +12,7 @@ pub use calls::{Call, Code, Verb, Witness};
 pub use fitness::{
     Need, Obstacle, Standing, Unfit, allows, examine, examine_rights, may, not_allowed, standings,
 };
-pub use namespaces::{Namespaces, Scope};
+pub use namespaces::{Namespaces, Rights, Scope};
 
 use std::time::Duration;
 
