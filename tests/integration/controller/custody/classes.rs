@@ -18,7 +18,7 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use support::wait;
 
-use super::case::{Case, kill};
+use super::case::Case;
 use crate::controller::scene::{DEADLINE, Scene};
 use crate::webhook::hook::Station;
 
@@ -83,7 +83,7 @@ async fn let_go(runs: &Api<AgentRun>) -> Result<()> {
 async fn a_job_that_went_with_its_run_is_told_so() -> Result<()> {
     support::kinds!();
     let (case, controller) = Case::running().await?;
-    kill(controller).await;
+    controller.kill().await;
     case.free().await?;
     case.free_pod().await?;
     let runs = keep(&case).await?;
@@ -150,7 +150,7 @@ async fn a_job_that_went_with_its_namespace_is_told_so() -> Result<()> {
     support::own_lab!();
     support::kinds!();
     let (case, controller) = Case::running().await?;
-    kill(controller).await;
+    controller.kill().await;
     case.free().await?;
     case.free_pod().await?;
     keep_runs(&case).await?;
