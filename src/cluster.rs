@@ -13,7 +13,7 @@ pub use calls::{Call, Code, Verb, Witness};
 pub use fitness::{
     Need, Obstacle, Standing, Unfit, allows, examine, examine_rights, may, not_allowed, standings,
 };
-pub use namespaces::Namespaces;
+pub use namespaces::{Namespaces, Rights};
 
 use std::time::Duration;
 

@@ -3,8 +3,9 @@
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 
+use crate::api::contract::env;
 use crate::api::names::{Form, Scope};
-use crate::kit::config::Value;
+use crate::kit::config::{Invalid, Reader, Setting, Value};
 
 /// Whose objects a program works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,56 @@ impl Namespaces {
         match self {
             Self::All => vec![Scope::Cluster],
             Self::Some(names) => names.iter().cloned().map(Scope::Namespace).collect(),
+        }
+    }
+}
+
+/// How far the rights of a program reach, as the operator says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    cluster_scoped: bool,
+}
+
+impl Rights {
+    /// Reads which namespaces a program works for, in words of its own, and how far its rights reach.
+    ///
+    /// # Errors
+    ///
+    /// When one of the two is set to something else.
+    pub fn read(
+        reader: &mut Reader<'_>,
+        about: &'static str,
+    ) -> Result<(Namespaces, Self), Invalid> {
+        let setting = Setting::<Namespaces>::new(env::NAMESPACES, about);
+        let namespaces = reader.value(setting.or("agents"));
+        let cluster_scoped = reader.value(
+            Setting::<bool>::new(
+                env::CLUSTER_SCOPED,
+                "Whether the program has rights in the whole cluster, so that * can be used for namespaces",
+            )
+            .or("false"),
+        );
+        let (namespaces, cluster_scoped) = (namespaces?, cluster_scoped?);
+        Ok((namespaces, Self { cluster_scoped }))
+    }
+
+    /// Refuses all namespaces where rights end at some. `wanted` is what a variable was set to.
+    ///
+    /// # Errors
+    ///
+    /// When it does.
+    pub fn suffice(
+        self,
+        variable: &str,
+        wanted: &Namespaces,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Invalid> {
+        match wanted {
+            Namespaces::All if !self.cluster_scoped => {
+                let complaint = "`*` needs JANGAR_RBAC_CLUSTER_SCOPED=true and a ClusterRole; else name the namespaces";
+                Err(reader.contradiction(variable, complaint))
+            }
+            Namespaces::All | Namespaces::Some(_) => Ok(()),
         }
     }
 }

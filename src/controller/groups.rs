@@ -2,7 +2,7 @@
 
 use crate::api::contract::env;
 use crate::api::kind::Kind;
-use crate::cluster::{Namespaces, Scope};
+use crate::cluster::{Namespaces, Rights, Scope};
 use crate::kit::config::{Invalid, Reader, Setting, Settings};
 
 /// Kinds that are switched on and off together.
@@ -35,19 +35,9 @@ impl Settings for Groups {
             )
             .or("true"),
         );
-        let agents = reader.value(
-            Setting::<Namespaces>::new(
-                env::NAMESPACES,
-                "Namespaces whose objects are reconciled; * for all needs JANGAR_RBAC_CLUSTER_SCOPED and a ClusterRole",
-            )
-            .or("agents"),
-        );
-        let cluster_scoped = reader.value(
-            Setting::<bool>::new(
-                env::CLUSTER_SCOPED,
-                "Whether the program has rights in the whole cluster, so that * can be used for namespaces",
-            )
-            .or("false"),
+        let agents = Rights::read(
+            reader,
+            "Namespaces whose objects are reconciled; * for all needs JANGAR_RBAC_CLUSTER_SCOPED and a ClusterRole",
         );
         let mut group = |enabled, on, namespaces, place| {
             let enabled = reader.value(Setting::<bool>::new(enabled, on).or("true"));
@@ -66,7 +56,7 @@ impl Settings for Groups {
             env::SUPPORTING_NAMESPACES,
             "Namespaces in which they are; those of the agents if not set",
         );
-        let agents = agents?;
+        let (agents, rights) = agents?;
         let place = |(enabled, own): (bool, Option<Namespaces>)| {
             enabled.then(|| own.unwrap_or_else(|| agents.clone()))
         };
@@ -76,13 +66,13 @@ impl Settings for Groups {
             agents: place((enabled?, None)),
             left_out: None,
         };
-        groups.check(cluster_scoped?, reader)
+        groups.check(rights, reader)
     }
 }
 
 impl Groups {
     /// Refuses what cannot work: nothing at all, or all namespaces without the rights for that.
-    fn check(self, cluster_scoped: bool, reader: &mut Reader<'_>) -> Result<Self, Invalid> {
+    fn check(self, rights: Rights, reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         let groups = [
             (&self.agents, env::NAMESPACES),
             (&self.orchestrations, env::ORCHESTRATIONS_NAMESPACES),
@@ -92,16 +82,12 @@ impl Groups {
             let complaint = "nothing is left to do; set at least one of the three groups to true";
             return Err(reader.contradiction(env::ENABLED, complaint));
         }
-        let wide = |(namespaces, _): &&(&Option<Namespaces>, _)| {
-            matches!(namespaces, Some(Namespaces::All))
-        };
-        match groups.iter().find(wide) {
-            Some((_, variable)) if !cluster_scoped => {
-                let complaint = "`*` needs JANGAR_RBAC_CLUSTER_SCOPED=true and a ClusterRole; else name the namespaces";
-                Err(reader.contradiction(variable, complaint))
+        for (namespaces, variable) in groups {
+            if let Some(namespaces) = namespaces {
+                rights.suffice(variable, namespaces, reader)?;
             }
-            Some(_) | None => Ok(self),
         }
+        Ok(self)
     }
 
     /// Where objects of a group are worked on, one entry for each watch.

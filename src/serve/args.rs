@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::api::contract::{env, port};
 use crate::api::names::Form;
-use crate::cluster::Namespaces;
+use crate::cluster::{Namespaces, Rights};
 use crate::controller::Keep;
 use crate::kit::args::{Common, Defaults, any_address};
 use crate::kit::config::{Flags, Invalid, Reader, Setting, Settings};
@@ -151,26 +151,11 @@ fn read_reviews(reader: &mut Reader<'_>) -> Result<(Vec<String>, Duration), Inva
 }
 
 fn read_namespaces(reader: &mut Reader<'_>) -> Result<Namespaces, Invalid> {
-    let namespaces = reader.value(
-        Setting::<Namespaces>::new(
-            env::NAMESPACES,
-            "Namespaces whose objects are served; * for all needs JANGAR_RBAC_CLUSTER_SCOPED and a ClusterRole",
-        )
-        .or("agents"),
-    );
-    let cluster_scoped = reader.value(
-        Setting::<bool>::new(
-            env::CLUSTER_SCOPED,
-            "Whether the program has rights in the whole cluster, so that * can be used for namespaces",
-        )
-        .or("false"),
-    );
-    let (namespaces, cluster_scoped) = (namespaces?, cluster_scoped?);
-    if namespaces == Namespaces::All && !cluster_scoped {
-        let complaint =
-            "`*` needs JANGAR_RBAC_CLUSTER_SCOPED=true and a ClusterRole; else name the namespaces";
-        return Err(reader.contradiction(env::NAMESPACES, complaint));
-    }
+    let (namespaces, rights) = Rights::read(
+        reader,
+        "Namespaces whose objects are served; * for all needs JANGAR_RBAC_CLUSTER_SCOPED and a ClusterRole",
+    )?;
+    rights.suffice(env::NAMESPACES, &namespaces, reader)?;
     Ok(namespaces)
 }
 

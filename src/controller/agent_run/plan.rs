@@ -31,7 +31,7 @@ use super::work::{Found, Lack};
 use super::{artifacts, job};
 use crate::api::contract::finalizer;
 use crate::api::custody::{
-    Evidence, Finding, LastStatus, Outcome, Recovered, Release, classify, last_status_of,
+    Evidence, Finding, LastStatus, Outcome, Recovered, Release, last_status_of,
 };
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
@@ -273,12 +273,7 @@ fn mourn(seen: &Observed, run: &AgentRun, turn: Turn) -> RunPlan {
 }
 
 fn loss(seen: &Observed, evidence: Evidence) -> Loss {
-    Loss {
-        finding: classify(&evidence),
-        detail: pods::detail(&seen.pods, job::CONTAINER),
-        deletion: evidence.deletion,
-        report: evidence.runner_report,
-    }
+    Loss::shown_by(evidence, pods::detail(&seen.pods, job::CONTAINER))
 }
 
 /// A pod works on without its Job. Nobody else ends it when its time is over, so it is stopped then. Its end is stored

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::whole_seconds;
 use crate::api::condition::{Lifecycle, Reason};
-use crate::api::custody::{Deletion, Finding, Outcome, Recovered};
+use crate::api::custody::{Deletion, Evidence, Finding, Outcome, Recovered, classify};
 use crate::api::kinds::shared::{JobDeletion, JobMissing, JobRef};
 
 /// What is known about a Job that is gone.
@@ -26,6 +26,16 @@ impl Loss {
             deletion: None,
             detail: None,
             report: None,
+        }
+    }
+
+    /// What the evidence shows, and what its pod said about its end.
+    pub(in crate::controller) fn shown_by(evidence: Evidence, detail: Option<String>) -> Self {
+        Self {
+            finding: classify(&evidence),
+            deletion: evidence.deletion,
+            detail,
+            report: evidence.runner_report,
         }
     }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{Settings, job, status};
 use crate::api::condition::Lifecycle;
 use crate::api::contract::{annotation, finalizer};
-use crate::api::custody::{Evidence, LastStatus, Release, actor_of, classify, last_status_of};
+use crate::api::custody::{Evidence, LastStatus, Release, last_status_of};
 use crate::api::examine::examine;
 use crate::api::kind::Kind;
 use crate::api::kinds::{Tool, ToolRun, ToolRunStatus};
@@ -181,29 +181,18 @@ fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
 }
 
 fn loss(seen: &Observed, evidence: Evidence) -> Loss {
-    Loss {
-        finding: classify(&evidence),
-        detail: detail(&seen.pods, job::CONTAINER),
-        deletion: evidence.deletion,
-        report: evidence.runner_report,
-    }
+    Loss::shown_by(evidence, detail(&seen.pods, job::CONTAINER))
 }
 
 fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {
-    let (absence, last) = seen.job.absence();
-    let reference = status::job_ref(run);
-    let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {
-        reference,
-        was_made: seen.job.was_made(),
-        absence,
-        last,
+        run: run.meta(),
+        reference: status::job_ref(run),
+        job: &seen.job,
         pods: &seen.pods,
         runner: job::CONTAINER,
         now: seen.now,
-        is_owner_going: is_going(run),
         namespace_terminating: seen.namespace_terminating,
-        actor: uid.and_then(|uid| actor_of(run.metadata.annotations.as_ref(), uid)),
     };
     trace.evidence()
 }

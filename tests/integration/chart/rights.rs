@@ -1,5 +1,7 @@
 //! Every right that a program needs is granted, and none that it does not.
 
+mod tour;
+
 use std::collections::BTreeSet;
 
 use agents::{
@@ -11,6 +13,12 @@ use agents::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use support::helm::{Helm, NAMESPACE, Rendered};
+
+/// Where the webhook is registered.
+const CONFIGURATIONS: [&str; 2] = [
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+];
 
 /// What may be done: where (empty for the whole cluster), group, resource and verb.
 type Right = (String, String, String, String);
@@ -31,13 +39,18 @@ fn strings(list: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-/// What roles of a component grant, each right alone. Groups and resources of one rule belong together in pairs that exist.
+/// What roles of a component grant.
 fn granted(rendered: &Rendered, component: &str) -> BTreeSet<Right> {
     let roles = rendered.all("Role").chain(rendered.all("ClusterRole"));
     let own =
         roles.filter(|role| role["metadata"]["labels"]["app.kubernetes.io/component"] == component);
+    rights_of(own)
+}
+
+/// What roles grant, each right alone. Groups and resources of one rule belong together in pairs that exist.
+fn rights_of<'a>(roles: impl Iterator<Item = &'a Value>) -> BTreeSet<Right> {
     let mut rights = BTreeSet::new();
-    for role in own {
+    for role in roles {
         let place = role["metadata"]["namespace"].as_str().unwrap_or_default();
         for rule in role["rules"].as_array().into_iter().flatten() {
             for group in strings(&rule["apiGroups"]) {
@@ -94,12 +107,53 @@ fn welcome(places: &BTreeSet<String>) -> BTreeSet<Right> {
     rights
 }
 
+/// What the controllers and their sidecar need, and what else they may do where they work.
+fn of_controllers(
+    controllers: &agents::controller::Config,
+    sidecar: &agents_sidecar::jobs::Settings,
+) -> BTreeSet<Right> {
+    let main = needed(&agents::controller::needs(controllers));
+    let lease = |(_, group, ..): &&Right| group == "coordination.k8s.io";
+    let work: BTreeSet<_> = main.iter().filter(|right| !lease(right)).cloned().collect();
+    let jobs = work.iter().filter(|(_, group, ..)| group == "batch");
+    let jobs: BTreeSet<_> = jobs.cloned().collect();
+    let mut wanted = &main | &needed(&agents_sidecar::jobs::needs(&sidecar.scopes));
+    wanted.extend(welcome(&places(&work)));
+    let jobs = places(&jobs);
+    wanted.extend(
+        jobs.iter()
+            .map(|place| right(place, "", "namespaces", "get")),
+    );
+    wanted
+}
+
+/// What the webhook looks up in a place, notes and tells there, and that it judges how it is registered.
+fn of_webhook(place: &str) -> BTreeSet<Right> {
+    let kinds = Known::followed().map(|(kind, _)| kind);
+    let mut wanted: BTreeSet<_> = kinds
+        .flat_map(|kind| {
+            ["list", "watch"].map(|verb| right(place, kind.group(), kind.plural(), verb))
+        })
+        .collect();
+    wanted.extend(welcome(&[place.to_owned()].into()));
+    for (group, runs) in [
+        ("agents.proompteng.ai", "agentruns"),
+        ("tools.proompteng.ai", "toolruns"),
+    ] {
+        wanted.insert(right(place, group, runs, "patch"));
+    }
+    for kind in CONFIGURATIONS {
+        wanted.insert(right("", "admissionregistration.k8s.io", kind, "get"));
+    }
+    wanted
+}
+
 /// Where the API server is may be looked up before something outside is called, but not where rights end at named namespaces.
-fn of_calls(values: &Value, work: &BTreeSet<Right>) -> Option<Right> {
+fn of_calls(values: &Value, wanted: &BTreeSet<Right>) -> Option<Right> {
     let calls = |(_, _, resource, _): &Right| resource == "implementationsources";
     let is_wide = values["rbac"]["clusterScoped"] == true;
     let slices = right("default", "discovery.k8s.io", "endpointslices", "get");
-    (is_wide && work.iter().any(calls)).then_some(slices)
+    (is_wide && wanted.iter().any(calls)).then_some(slices)
 }
 
 fn places(rights: &BTreeSet<Right>) -> BTreeSet<String> {
@@ -129,24 +183,13 @@ async fn the_controllers_get_what_they_and_their_sidecar_need_and_no_more() -> R
         let rendered = helm.render(&values, &[]).await?;
         let config: agents::controller::Config = settings(&rendered, "controllers")?;
         let sidecar: agents_sidecar::jobs::Settings = settings(&rendered, "sidecar")?;
-        let main = needed(&agents::controller::needs(&config));
-        let mut wanted = &main | &needed(&agents_sidecar::jobs::needs(&sidecar.scopes));
-        let lease = |(_, group, ..): &Right| group == "coordination.k8s.io";
-        let work: BTreeSet<_> = main.iter().filter(|right| !lease(right)).cloned().collect();
-        wanted.extend(welcome(&places(&work)));
-        let jobs = work.iter().filter(|(_, group, ..)| group == "batch");
-        let jobs: BTreeSet<_> = jobs.cloned().collect();
-        wanted.extend(
-            places(&jobs)
-                .iter()
-                .map(|place| right(place, "", "namespaces", "get")),
-        );
+        let mut wanted = of_controllers(&config, &sidecar);
         let found = granted(&rendered, "controllers");
         if values["rbac"]["clusterScoped"] == true {
             // A role in the whole cluster covers the lease's namespace as well, but the lease has its own.
             assert!(found.iter().any(|(place, ..)| place.is_empty()));
         }
-        wanted.extend(of_calls(&values, &work));
+        wanted.extend(of_calls(&values, &wanted));
         let missing: Vec<_> = wanted.difference(&found).collect();
         let unused: Vec<_> = found.difference(&wanted).collect();
         assert_eq!((missing, unused), (vec![], vec![]), "{values}");
@@ -165,35 +208,14 @@ async fn the_webhook_gets_what_it_looks_up_and_its_own_configurations() -> Resul
         ),
     ] {
         let rendered = helm.render(&values, &[]).await?;
-        let kinds = Known::followed().map(|(kind, _)| kind);
-        let mut wanted: BTreeSet<_> = kinds
-            .flat_map(|kind| {
-                ["list", "watch"].map(|verb| right(place, kind.group(), kind.plural(), verb))
-            })
-            .collect();
-        wanted.extend(welcome(&[place.to_owned()].into()));
-        for (group, runs) in [
-            ("agents.proompteng.ai", "agentruns"),
-            ("tools.proompteng.ai", "toolruns"),
-        ] {
-            wanted.insert(right(place, group, runs, "patch"));
-        }
-        for kind in [
-            "mutatingwebhookconfigurations",
-            "validatingwebhookconfigurations",
-        ] {
-            wanted.insert(right("", "admissionregistration.k8s.io", kind, "get"));
-        }
+        let mut wanted = of_webhook(place);
         assert_eq!(granted(&rendered, "webhook"), wanted);
 
         let mut own = values.clone();
         own["webhook"]["tls"]["source"] = json!("rotator");
         let rendered = helm.render(&own, &[]).await?;
         wanted.extend(["get", "update"].map(|verb| right(NAMESPACE, "", "secrets", verb)));
-        for kind in [
-            "mutatingwebhookconfigurations",
-            "validatingwebhookconfigurations",
-        ] {
+        for kind in CONFIGURATIONS {
             wanted.insert(right("", "admissionregistration.k8s.io", kind, "patch"));
         }
         assert_eq!(granted(&rendered, "webhook"), wanted);

@@ -15,7 +15,6 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use nix::sys::signal::Signal;
 use serde_json::json;
 use support::wait;
 
@@ -34,13 +33,7 @@ fn finding(class: &str, certainty: &str, recovered: &str) -> Option<(String, Str
 #[tokio::test]
 async fn an_outcome_is_recorded_after_a_restart_although_a_ttl_of_0_was_injected() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    scene.run("ttl", json!({})).await?;
-    scene.until_phase("ttl", "Running").await?;
-    scene.pod("ttl").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    let scene = Scene::left_alone(&["ttl"]).await?;
     let jobs = scene.here.api::<Job>();
     let ttl = Patch::Merge(json!({"spec": {"ttlSecondsAfterFinished": 0}}));
     jobs.patch("ttl-job", &PatchParams::default(), &ttl).await?;
@@ -129,12 +122,7 @@ async fn a_job_that_is_stripped_and_deleted_is_lost_once_and_never_made_again() 
 #[tokio::test]
 async fn a_job_that_is_replaced_is_noticed_by_its_uid() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    scene.run("swap", json!({})).await?;
-    scene.until_phase("swap", "Running").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    let scene = Scene::left_alone(&["swap"]).await?;
     let jobs = scene.here.api::<Job>();
     let mut job = jobs.get("swap-job").await?;
     let strip = Patch::Merge(json!({"metadata": {"finalizers": []}}));
@@ -162,12 +150,7 @@ async fn a_job_that_is_replaced_is_noticed_by_its_uid() -> Result<()> {
 #[tokio::test]
 async fn a_job_that_was_made_before_a_crash_is_taken_over_and_not_made_twice() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    scene.run("pattern", json!({})).await?;
-    scene.until_phase("pattern", "Running").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    let scene = Scene::left_alone(&["pattern"]).await?;
     // As if the crash had come after the Job was made and before its uid was kept.
     let run = scene.run("half", json!({})).await?;
     let reserved = json!({"status": {"phase": "Pending", "jobRef": {"name": "half-job", "namespace": scene.here.name}}});
@@ -207,13 +190,7 @@ fn made_for(pattern: &Job, run: &str, uid: &str) -> Result<Job> {
 #[tokio::test]
 async fn a_job_whose_run_is_gone_is_let_go() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    scene.run("stray", json!({})).await?;
-    scene.until_phase("stray", "Running").await?;
-    scene.pod("stray").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    let scene = Scene::left_alone(&["stray"]).await?;
     let runs = scene.here.api::<AgentRun>();
     let strip = Patch::Merge(json!({"metadata": {"finalizers": []}}));
     runs.patch("stray", &PatchParams::default(), &strip).await?;
@@ -230,12 +207,7 @@ async fn a_job_whose_run_is_gone_is_let_go() -> Result<()> {
 #[tokio::test]
 async fn a_job_that_only_says_that_it_is_ours_is_not_taken_over() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    scene.run("pattern", json!({})).await?;
-    scene.until_phase("pattern", "Running").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    let scene = Scene::left_alone(&["pattern"]).await?;
     let run = scene.run("forged", json!({})).await?;
     let reserved = json!({"status": {"phase": "Pending", "jobRef": {"name": "forged-job", "namespace": scene.here.name}}});
     let runs = scene.here.api::<AgentRun>();
@@ -336,15 +308,7 @@ async fn a_config_map_of_someone_else_is_not_read_by_a_job_of_ours() -> Result<(
 #[tokio::test]
 async fn a_namespace_can_be_deleted_with_what_runs_in_it() -> Result<()> {
     support::kinds!();
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    for name in ["works", "ended"] {
-        scene.run(name, json!({})).await?;
-        scene.until_phase(name, "Running").await?;
-        scene.pod(name).await?;
-    }
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    let scene = Scene::left_alone(&["works", "ended"]).await?;
     scene.end_pod("ended", 0).await?;
     let is_complete = |job: &Job| {
         let status = job.status.as_ref();

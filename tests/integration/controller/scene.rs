@@ -131,6 +131,27 @@ impl Scene {
         Ok(self.here.api().create(&PostParams::default(), &run).await?)
     }
 
+    /// Makes runs, and waits until each has a pod.
+    pub(crate) async fn begin(&self, runs: &[&str]) -> Result<()> {
+        for run in runs {
+            self.run(run, json!({})).await?;
+        }
+        for run in runs {
+            self.until_phase(run, "Running").await?;
+            self.pod(run).await?;
+        }
+        Ok(())
+    }
+
+    /// A scene in which these runs are at work and nobody looks after them any more.
+    pub(crate) async fn left_alone(runs: &[&str]) -> Result<Self> {
+        let scene = Self::with_agent(&[ALONE]).await?;
+        let controller = scene.controller().await?;
+        scene.begin(runs).await?;
+        controller.kill().await;
+        Ok(scene)
+    }
+
     /// Keeps a controller with one worker busy with another run until the way is released. Its watches go on.
     pub(crate) async fn keep_busy(&self, way: &Gateway) -> Result<()> {
         way.hold(|method, path| *method == Method::PATCH && path.contains("/agentruns/busy"));

@@ -102,6 +102,12 @@ impl Process {
         kill(Pid::from_raw(id.try_into().expect("a process id")), signal).expect("a signal sent");
     }
 
+    /// Ends it at once, as a crash would.
+    pub(crate) async fn kill(self) {
+        self.signal(Signal::SIGKILL);
+        self.end().await;
+    }
+
     /// Waits for the end.
     pub(crate) async fn end(mut self) -> Ended {
         let ending = async {

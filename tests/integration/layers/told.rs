@@ -1,12 +1,16 @@
-//! The catalogue of reasons, held by reading the sources: what nobody ever says misleads whoever waits for it.
+//! What is told, held by reading the sources: what the catalogue lists and nobody ever says misleads whoever waits for it,
+//! and what is told by another way than the emitter keeps to no limit.
 
 use agents::api::custody::Class;
 use agents::events::Reason;
 
-use super::reading::{Source, sources};
+use super::reading::{Source, offences, sources};
 
 /// Where the reasons are listed, and classes of missing Jobs become reasons.
 const CATALOGUE: &str = "src/events/reason.rs";
+
+/// Who shows Events to people.
+const READERS: [&str; 2] = ["src/cli/explain.rs", "src/serve/events.rs"];
 
 /// The name by which a file calls the reasons of Events besides their full one, if it imports them.
 fn imported(text: &str) -> Option<&'static str> {
@@ -41,12 +45,35 @@ fn tells(text: &str, reason: &str) -> bool {
     has(text, &format!("events::Reason::{reason}"), false) || imported(text).is_some_and(by_import)
 }
 
+/// The sources of all programs.
+fn programs() -> Vec<Source> {
+    let folders = ["src", "webhook/src", "sidecar/src"];
+    let files: Vec<Source> = folders.into_iter().flat_map(sources).collect();
+    assert!(files.len() > 300, "found only {} files", files.len());
+    files
+}
+
+#[test]
+fn only_the_emitter_writes_events() {
+    let is_emitter = |name: &str| name == "src/events.rs" || name.starts_with("src/events/");
+    let named = ["v1::Event", "v1::*", "runtime::events", "events.k8s.io"];
+    let (emitter, others): (Vec<_>, Vec<_>) = programs()
+        .into_iter()
+        .partition(|(name, _)| is_emitter(name));
+    assert!(!offences(&emitter, &named).is_empty(), "it names them");
+    let (readers, others): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|(name, _)| READERS.contains(&name.as_str()));
+    assert_eq!(offences(&others, &named), Vec::<String>::new());
+    assert_eq!(readers.len(), READERS.len());
+    let writes = [".create", ".patch", ".replace", ".entry("];
+    assert_eq!(offences(&readers, &writes), Vec::<String>::new());
+}
+
 #[test]
 fn every_reason_of_an_event_is_told_somewhere() {
-    let folders = ["src", "webhook/src", "sidecar/src"];
-    let mut files: Vec<Source> = folders.into_iter().flat_map(sources).collect();
+    let mut files = programs();
     files.retain(|(name, _)| name != CATALOGUE);
-    assert!(files.len() > 300, "found only {} files", files.len());
     let is_silent = |reason: &&str| {
         let mut files = files.iter();
         match Class::ALL.iter().any(|class| class.as_str() == *reason) {

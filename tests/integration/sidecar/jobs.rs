@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use support::{events, events::Said, lab, metrics::Page, wait};
 use tokio::sync::watch;
 
-use eye::{Eye, begin, change, delete, is_complete, left_alone, reasons, strip, told};
+use eye::{Eye, change, delete, is_complete, reasons, strip, told};
 
 use crate::controller::scene::{ALONE, DEADLINE, Scene, condition};
 use crate::events::within_the_hour;
@@ -25,7 +25,7 @@ use crate::way::Way;
 async fn a_job_that_is_deleted_while_it_runs_is_told_while_the_controller_is_away() -> Result<()> {
     support::kinds!();
     within_the_hour(async || {
-        let scene = left_alone(&["cut", "lost"]).await?;
+        let scene = Scene::left_alone(&["cut", "lost"]).await?;
         let eye = Eye::at(&scene, "sidecar-0").await?;
         delete(&scene, "cut", &DeleteParams::background()).await?;
         ensure!(told(&scene, "cut", "JobDeletedWhileRunning").await? == [1]);
@@ -58,7 +58,7 @@ async fn a_time_to_live_that_is_shorter_than_storing_takes_is_told_before_and_af
 {
     support::kinds!();
     within_the_hour(async || {
-        let scene = left_alone(&["ttl"]).await?;
+        let scene = Scene::left_alone(&["ttl"]).await?;
         let eye = Eye::at(&scene, "sidecar-0").await?;
         change(
             &scene,
@@ -91,7 +91,7 @@ async fn a_time_to_live_that_is_shorter_than_storing_takes_is_told_before_and_af
 async fn pods_that_were_left_to_themselves_are_counted_and_their_job_is_told() -> Result<()> {
     support::kinds!();
     within_the_hour(async || {
-        let scene = left_alone(&["left"]).await?;
+        let scene = Scene::left_alone(&["left"]).await?;
         let eye = Eye::at(&scene, "sidecar-0").await?;
         scene.end_pod("left", 0).await?;
         scene.until_job("left", is_complete).await?;
@@ -156,7 +156,7 @@ async fn what_the_controller_tells_as_well_is_one_event() -> Result<()> {
             Eye::at(&scene, "sidecar-0").await?,
             Eye::at(&scene, "sidecar-1").await?,
         ];
-        begin(&scene, &["cut", "lost", "ttl"]).await?;
+        scene.begin(&["cut", "lost", "ttl"]).await?;
         delete(&scene, "cut", &DeleteParams::background()).await?;
         strip(&scene, "lost").await?;
         delete(&scene, "lost", &DeleteParams::background()).await?;
@@ -198,7 +198,7 @@ async fn a_run_that_ends_as_it_should_is_counted_and_nothing_is_told() -> Result
     let scene = Scene::with_agent(&[ALONE]).await?;
     let _controller = scene.controller().await?;
     let eye = Eye::at(&scene, "sidecar-0").await?;
-    begin(&scene, &["well"]).await?;
+    scene.begin(&["well"]).await?;
     scene.end_pod("well", 0).await?;
     scene.until_phase("well", "Succeeded").await?;
     for state in ["created", "running", "succeeded", "recorded"] {
@@ -241,7 +241,7 @@ async fn a_job_that_goes_during_a_fail_over_is_told_once() -> Result<()> {
             Eye::at(&scene, "sidecar-0").await?,
             Eye::at(&scene, "sidecar-1").await?,
         ];
-        begin(&scene, &["gap"]).await?;
+        scene.begin(&["gap"]).await?;
         first.signal(Signal::SIGKILL);
         first.end().await;
         strip(&scene, "gap").await?;
@@ -265,7 +265,7 @@ async fn a_job_that_goes_during_a_fail_over_is_told_once() -> Result<()> {
 #[tokio::test]
 async fn what_goes_while_the_api_server_is_away_is_noticed_afterwards() -> Result<()> {
     support::kinds!();
-    let scene = left_alone(&["swap"]).await?;
+    let scene = Scene::left_alone(&["swap"]).await?;
     let way = Way::new().await?;
     let (switch, open) = watch::channel(false);
     let story = async {

@@ -6,51 +6,46 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
 use super::Observed;
 use super::pods::{report, witness};
 use crate::api::custody::{
-    Absence, CreateCall, Deletion, Evidence, Finding, LastStatus, OwnerState, actor_of, classify,
+    CreateCall, Deletion, Evidence, Finding, LastStatus, OwnerState, actor_of, classify,
     deletion_of, last_status_of,
 };
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::shared::JobRef;
 use crate::controller::agent_run::{job, turn::job_ref};
+use crate::controller::runs::Sight;
 
 /// What was seen of a Job that is going or gone.
 pub(in crate::controller) struct Trace<'a> {
-    /// What the status of its run names.
+    /// The run that it was made for.
+    pub(in crate::controller) run: &'a ObjectMeta,
+    /// What the status of the run names.
     pub(in crate::controller) reference: Option<&'a JobRef>,
-    /// Whether it was made for certain.
-    pub(in crate::controller) was_made: bool,
-    pub(in crate::controller) absence: Absence,
-    /// As it was last seen, if anyone saw it.
-    pub(in crate::controller) last: Option<&'a Arc<Job>>,
+    pub(in crate::controller) job: &'a Sight,
     pub(in crate::controller) pods: &'a [Arc<Pod>],
     /// The container whose last words count.
     pub(in crate::controller) runner: &'static str,
     pub(in crate::controller) now: Timestamp,
-    /// Whether its run is being deleted.
-    pub(in crate::controller) is_owner_going: bool,
     pub(in crate::controller) namespace_terminating: bool,
-    pub(in crate::controller) actor: Option<String>,
 }
 
 impl Trace<'_> {
     pub(in crate::controller) fn evidence(self) -> Evidence {
         let Self {
+            run,
             reference,
-            was_made,
-            absence,
-            last,
+            job,
             pods,
             runner,
             now,
-            is_owner_going,
             namespace_terminating,
-            actor,
         } = self;
+        let (absence, last) = job.absence();
         let stored = reference.and_then(|job| job.deletion.as_ref());
         let stored = stored.and_then(|deletion| {
             Some(Deletion {
@@ -59,9 +54,10 @@ impl Trace<'_> {
             })
         });
         let ttl = last.and_then(|job| job.spec.as_ref()?.ttl_seconds_after_finished);
+        let uid = reference.and_then(|job| job.uid.as_deref());
         Evidence {
             absence,
-            create: match was_made {
+            create: match job.was_made() {
                 true => CreateCall::Accepted,
                 false => CreateCall::Unanswered,
             },
@@ -70,14 +66,14 @@ impl Trace<'_> {
             // Finalizers vanish within milliseconds, so the first sight counts.
             deletion: stored.or_else(|| last.and_then(|job| deletion_of(job))),
             noticed_at: now,
-            owner: match is_owner_going {
-                true => OwnerState::Terminating,
-                false => OwnerState::Alive,
+            owner: match run.deletion_timestamp {
+                Some(_) => OwnerState::Terminating,
+                None => OwnerState::Alive,
             },
             namespace_terminating,
             pods: pods.iter().filter_map(|pod| witness(pod)).collect(),
             runner_report: report(pods, runner),
-            actor,
+            actor: uid.and_then(|uid| actor_of(run.annotations.as_ref(), uid)),
         }
     }
 }
@@ -106,16 +102,13 @@ pub(in crate::controller) fn deadline(
 /// A Job that the API server refused for certain.
 pub(in crate::controller) fn never_made(now: Timestamp) -> Finding {
     let nothing = Trace {
+        run: &ObjectMeta::default(),
         reference: None,
-        was_made: false,
-        absence: Absence::NotFound,
-        last: None,
+        job: &Sight::Absent,
         pods: &[],
         runner: job::CONTAINER,
         now,
-        is_owner_going: false,
         namespace_terminating: false,
-        actor: None,
     };
     classify(&Evidence {
         create: CreateCall::Refused,
@@ -124,20 +117,14 @@ pub(in crate::controller) fn never_made(now: Timestamp) -> Finding {
 }
 
 pub(super) fn of(seen: &Observed, run: &AgentRun) -> Evidence {
-    let reference = job_ref(run);
-    let (absence, last) = seen.job.absence();
-    let uid = reference.and_then(|job| job.uid.as_deref());
     let trace = Trace {
-        reference,
-        was_made: seen.job.was_made(),
-        absence,
-        last,
+        run: run.meta(),
+        reference: job_ref(run),
+        job: &seen.job,
         pods: &seen.pods,
         runner: job::CONTAINER,
         now: seen.now,
-        is_owner_going: run.meta().deletion_timestamp.is_some(),
         namespace_terminating: seen.namespace_terminating,
-        actor: uid.and_then(|uid| actor_of(run.meta().annotations.as_ref(), uid)),
     };
     trace.evidence()
 }

@@ -7,7 +7,6 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use nix::sys::signal::Signal;
 use serde_json::json;
 use support::gateway::Gateway;
 use support::{lab, wait};
@@ -23,11 +22,6 @@ pub(super) struct Case {
     pub(super) run: AgentRun,
     job: Job,
     pub(super) pod: Pod,
-}
-
-pub(super) async fn kill(controller: Process) {
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
 }
 
 impl Case {
@@ -94,7 +88,7 @@ impl Case {
     /// A run whose pod has ended well while nobody was there to store it.
     pub(super) async fn ended_alone(ttl: Option<u32>, is_free: bool) -> Result<Self> {
         let (case, controller) = Self::running().await?;
-        kill(controller).await;
+        controller.kill().await;
         if is_free {
             case.free().await?;
         }

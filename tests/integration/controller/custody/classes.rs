@@ -1,14 +1,16 @@
-//! The classes of a missing Job that take more than a Job and a controller: a name, an owner, a namespace. Status,
+//! The classes of a missing Job that take more than a Job and a controller: a clock, a name, an owner, a namespace. Status,
 //! Events and metrics are compared whole with `tests/fixtures/lifecycle`.
 //!
 //! | why the Job is missing | what else is known | case |
 //! | --- | --- | --- |
-//! | someone whose name admission saw deleted it after its end | its last word tells how it ended | `ended-actor` |
+//! | its time to live was over | its last word tells how it ended | `ttl-seen` |
+//! | someone whose name admission saw deleted it after its end | the same | `ended-actor` |
 //! | its run is being deleted | nothing; its pod tells how it ended | `owner-lost`, `owner-told` |
 //! | its namespace is being deleted | nothing | `namespace-kept` |
 
 use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -16,12 +18,30 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use support::wait;
 
-use super::case::{Case, kill};
+use super::case::Case;
 use crate::controller::scene::{DEADLINE, Scene};
 use crate::webhook::hook::Station;
 
 /// Who deletes Jobs here.
 const JANE: &str = "jane@example.com";
+
+/// Someone set the time to live, and took our finalizer off when it was over.
+#[tokio::test]
+async fn a_job_whose_time_to_live_was_over_is_told_so() -> Result<()> {
+    support::kinds!();
+    let (mut case, controller, way) = Case::running_unseen(Scene::with_agent).await?;
+    case.set_ttl(0).await?;
+    case.scene.end_pod("x", 0).await?;
+    let is_going = |job: &Job| job.metadata.deletion_timestamp.is_some();
+    case.scene.until_job("x", is_going).await?;
+    // Only what we hold counts as not stored, so it is let go after that was seen.
+    case.witness.until_unrecorded(1.0).await?;
+    case.free().await?;
+    case.until_job_is_gone().await?;
+    case.witness.until_unrecorded(0.0).await?;
+    way.release();
+    case.agrees("ttl-seen", controller).await
+}
 
 /// Webhook and controller together.
 #[tokio::test]
@@ -63,7 +83,7 @@ async fn let_go(runs: &Api<AgentRun>) -> Result<()> {
 async fn a_job_that_went_with_its_run_is_told_so() -> Result<()> {
     support::kinds!();
     let (case, controller) = Case::running().await?;
-    kill(controller).await;
+    controller.kill().await;
     case.free().await?;
     case.free_pod().await?;
     let runs = keep(&case).await?;
@@ -130,7 +150,7 @@ async fn a_job_that_went_with_its_namespace_is_told_so() -> Result<()> {
     support::own_lab!();
     support::kinds!();
     let (case, controller) = Case::running().await?;
-    kill(controller).await;
+    controller.kill().await;
     case.free().await?;
     case.free_pod().await?;
     keep_runs(&case).await?;

@@ -7,12 +7,14 @@ use agents::api::contract::label;
 use agents::api::kind::Kind;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
+use kube::Resource;
 use kube::api::ListParams;
-use nix::sys::signal::Signal;
 use serde_json::json;
-use support::{events, gateway::Gateway, lab};
+use support::events::{self, Said};
+use support::{gateway::Gateway, lab};
 
 use crate::controller::scene::{ALONE, DEADLINE, Scene, condition, holds};
+use crate::kit::process::Process;
 
 /// The writes of a run with one pod, in their order.
 const PROTOCOL: [&str; 8] = [
@@ -31,17 +33,73 @@ const BEFORE_THE_END: usize = 5;
 /// A scene with an Agent about which there is nothing more to write.
 pub(in crate::controller) async fn settled() -> Result<Scene> {
     let scene = Scene::with_agent(&[ALONE]).await?;
+    settle(
+        scene,
+        &[(Kind::Agent, "coder"), (Kind::AgentProvider, "shell")],
+    )
+    .await
+}
+
+/// The same scene, once there is nothing more to write about these objects.
+async fn settle(scene: Scene, objects: &[(Kind, &str)]) -> Result<Scene> {
     let controller = scene.controller().await?;
-    for (kind, name) in [(Kind::Agent, "coder"), (Kind::AgentProvider, "shell")] {
-        scene.until_ready(kind, name, "True ValidSpec").await?;
+    for (kind, name) in objects {
+        scene.until_ready(*kind, name, "True ValidSpec").await?;
     }
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    controller.kill().await;
     Ok(scene)
 }
 
 async fn gateway(close_after: Option<usize>) -> Result<Gateway> {
     Gateway::open(lab::shared().await?.kubeconfig(), close_after).await
+}
+
+/// A controller that hears nothing any more after one of its writes, the `last`.
+pub(in crate::controller) struct Crash<'a> {
+    scene: &'a Scene,
+    last: usize,
+    way: Gateway,
+    controller: Process,
+}
+
+impl<'a> Crash<'a> {
+    pub(in crate::controller) async fn after(scene: &'a Scene, last: usize) -> Result<Self> {
+        let way = gateway(Some(last)).await?;
+        Ok(Self {
+            scene,
+            last,
+            controller: scene.controller_by(way.kubeconfig())?,
+            way,
+        })
+    }
+
+    /// Waits until it has got so far.
+    async fn happens(&self) -> Result<()> {
+        self.way.closed(DEADLINE).await
+    }
+
+    /// Starts the next one in its place.
+    async fn follow(self) -> Result<Process> {
+        self.controller.kill().await;
+        self.scene.controller().await
+    }
+
+    /// The same, once the first one has made these writes as far as it was let.
+    pub(in crate::controller) async fn follow_in(self, protocol: &[&str]) -> Result<Process> {
+        self.happens().await?;
+        let last = self.last;
+        assert_eq!(self.way.writes(), protocol[..last], "after {last}");
+        self.follow().await
+    }
+}
+
+/// Nothing about an object was told twice, whoever told it.
+async fn is_told_once<K: Resource>(scene: &Scene, object: &K, last: usize) -> Result<()> {
+    for said in events::about(&scene.here.client, object).await? {
+        let Said { reason, count, .. } = said;
+        ensure!(count <= 1, "{reason} was told again after {last}");
+    }
+    Ok(())
 }
 
 #[tokio::test]
@@ -73,18 +131,12 @@ async fn whatever_write_a_controller_dies_after_the_next_one_goes_on_from_there(
 
 async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
     let name = format!("crash-{last}");
-    let way = gateway(Some(last)).await?;
-    let controller = scene.controller_by(way.kubeconfig())?;
+    let crash = Crash::after(scene, last).await?;
     let run = scene.run(&name, json!({})).await?;
     if last > BEFORE_THE_END {
         scene.end_pod(&name, 0).await?;
     }
-    way.closed(DEADLINE).await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-    assert_eq!(way.writes(), PROTOCOL[..last], "after {last}");
-
-    let next = scene.controller().await?;
+    let next = crash.follow_in(&PROTOCOL).await?;
     if last <= BEFORE_THE_END {
         scene.end_pod(&name, 0).await?;
     }
@@ -101,14 +153,7 @@ async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
     let known = done.status.and_then(|status| status.job_ref?.uid);
     ensure!(made.len() == 1, "{} Jobs after {last}", made.len());
     assert_eq!(made[0].metadata.uid, known, "after {last}");
-    for said in events::about(&scene.here.client, &run).await? {
-        ensure!(
-            said.count <= 1,
-            "{} was told again after {last}",
-            said.reason
-        );
-    }
-    next.signal(Signal::SIGKILL);
-    next.end().await;
+    is_told_once(scene, &run, last).await?;
+    next.kill().await;
     Ok(())
 }

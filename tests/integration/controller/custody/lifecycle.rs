@@ -49,7 +49,7 @@ use kube::api::DeleteParams;
 use support::gateway::Gateway;
 use support::wait;
 
-use super::case::{Case, kill};
+use super::case::Case;
 use crate::controller::scene::{DEADLINE, Scene, condition};
 
 /// The controller looks at the pods when the garbage collector has been there, not before.
@@ -92,7 +92,7 @@ async fn a_job_that_nobody_holds_goes_with_its_ttl_and_its_pod_tells() -> Result
 async fn a_job_that_goes_with_its_pod_while_nobody_is_there_is_lost() -> Result<()> {
     support::kinds!();
     let (case, controller) = Case::running().await?;
-    kill(controller).await;
+    controller.kill().await;
     case.free().await?;
     case.free_pod().await?;
     case.set_ttl(1).await?;

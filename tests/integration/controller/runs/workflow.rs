@@ -8,11 +8,10 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use support::{gateway::Gateway, lab, wait};
+use support::wait;
 
-use crate::controller::custody::crash::settled;
+use crate::controller::custody::crash::{Crash, settled};
 use crate::controller::scene::{DEADLINE, Scene, condition, holds, phase_of};
 
 /// Nobody waits for the lease of a controller that was killed.
@@ -136,8 +135,7 @@ async fn a_step_whose_job_vanished_is_not_started_again() -> Result<()> {
     let run = start(&scene, "lost", steps).await?;
     scene.until_phase("lost", "Running").await?;
     scene.pod("lost").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    controller.kill().await;
     strip(&scene, "lost-step-1-attempt-1").await?;
     let _controller = scene.controller().await?;
     let failed = scene.until_phase("lost", "Failed").await?;
@@ -167,8 +165,7 @@ async fn a_step_that_says_that_it_does_no_harm_is_started_again() -> Result<()> 
     start(&scene, "safe", steps).await?;
     scene.until_phase("safe", "Running").await?;
     scene.pod("safe").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    controller.kill().await;
     strip(&scene, "safe-step-1-attempt-1").await?;
     let _controller = scene.controller().await?;
     scene.end_job("safe-step-1-attempt-2", 0).await?;
@@ -228,8 +225,7 @@ async fn a_controller_that_dies_between_two_steps_goes_on_where_it_was() -> Resu
     start(&scene, "crash", json!([{"name": "a"}, {"name": "b"}])).await?;
     scene.until_phase("crash", "Running").await?;
     scene.pod("crash").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    controller.kill().await;
     // The first step ends while nobody looks.
     scene.end_job("crash-step-1-attempt-1", 0).await?;
     let _controller = scene.controller().await?;
@@ -277,8 +273,7 @@ async fn whatever_write_of_a_workflow_a_controller_dies_after_the_next_one_goes_
 
 async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
     let name = format!("dies-{last}");
-    let way = Gateway::open(lab::shared().await?.kubeconfig(), Some(last)).await?;
-    let controller = scene.controller_by(way.kubeconfig())?;
+    let crash = Crash::after(scene, last).await?;
     start(scene, &name, json!([{"name": "a"}, {"name": "b"}])).await?;
     let made = [1, 2].map(|step| format!("{name}-step-{step}-attempt-1"));
     for (job, before) in made.iter().zip(BEFORE_THE_ENDS) {
@@ -286,12 +281,7 @@ async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
             scene.end_job(job, 0).await?;
         }
     }
-    way.closed(DEADLINE).await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-    assert_eq!(way.writes(), PROTOCOL[..last], "after {last}");
-
-    let next = scene.controller().await?;
+    let next = crash.follow_in(&PROTOCOL).await?;
     for (job, before) in made.iter().zip(BEFORE_THE_ENDS) {
         if last <= before {
             scene.end_job(job, 0).await?;
@@ -307,7 +297,6 @@ async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
         .filter(|job| job.starts_with(&format!("{name}-")))
         .collect();
     assert_eq!(mine, made.iter().collect::<Vec<_>>(), "after {last}");
-    next.signal(Signal::SIGKILL);
-    next.end().await;
+    next.kill().await;
     Ok(())
 }

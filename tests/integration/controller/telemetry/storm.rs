@@ -2,7 +2,7 @@
 //! is counted by its cause.
 //!
 //! Ten thousand objects would take minutes to be stored and failed, so 300 go through the controller here; `events::volume`
-//! has the same emitter tell the same API server of ten thousand.
+//! has the same emitter tell the same API server of ten thousand, and `layers::told` sees to it that nothing else writes Events.
 
 use std::collections::BTreeMap;
 

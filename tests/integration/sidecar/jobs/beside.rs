@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use support::{events, gateway::Gateway, lab, wait};
 
-use super::eye::{Eye, begin, change, delete, is_complete, left_alone, reasons, strip, told};
+use super::eye::{Eye, change, delete, is_complete, reasons, strip, told};
 use crate::controller::scene::{ALONE, DEADLINE, Scene};
 use crate::events::within_the_hour;
 use crate::kit::process::Process;
@@ -26,7 +26,7 @@ const JANE: &str = "jane@example.com";
 async fn watched(scene: &Scene, runs: &[&str]) -> Result<(Process, Gateway)> {
     let way = Gateway::open(lab::shared().await?.kubeconfig(), None).await?;
     let controller = scene.controller_by(way.kubeconfig())?;
-    begin(scene, runs).await?;
+    scene.begin(runs).await?;
     Ok((controller, way))
 }
 
@@ -126,7 +126,7 @@ async fn what_goes_while_the_controller_is_busy_is_told_at_once_and_stored_when_
 async fn a_job_that_goes_after_its_end_is_told_while_the_controller_is_away() -> Result<()> {
     support::kinds!();
     within_the_hour(async || {
-        let scene = left_alone(&["ended"]).await?;
+        let scene = Scene::left_alone(&["ended"]).await?;
         let eye = Eye::at(&scene, "sidecar-0").await?;
         goes_after_its_end(&scene, &eye).await
     })
@@ -182,7 +182,7 @@ async fn who_deleted_a_job_is_named() -> Result<()> {
 #[tokio::test]
 async fn what_goes_with_its_run_or_its_namespace_is_counted_and_not_told() -> Result<()> {
     support::kinds!();
-    let scene = left_alone(&["owned", "here"]).await?;
+    let scene = Scene::left_alone(&["owned", "here"]).await?;
     let eye = Eye::at(&scene, "sidecar-0").await?;
     let runs = scene.here.api::<AgentRun>();
     let free = Patch::Merge(json!({"metadata": {"finalizers": []}}));
@@ -217,7 +217,7 @@ async fn what_goes_is_told_as_the_operator_wishes() -> Result<()> {
         ((env::EVENTS_ENABLED, "false"), 0),
         ((env::EVENTS_RATE_LIMIT_PER_MIN, "1"), 1),
     ] {
-        let scene = left_alone(&["lost"]).await?;
+        let scene = Scene::left_alone(&["lost"]).await?;
         let eye = Eye::with(&scene, "sidecar-0", &[setting]).await?;
         strip(&scene, "lost").await?;
         let hazard = [("hazard", "finalizer_removed")];

@@ -7,11 +7,10 @@ use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use support::{events, lab, metrics::Page, wait};
 
-use crate::controller::scene::{ALONE, DEADLINE, Scene, job_name};
+use crate::controller::scene::{DEADLINE, Scene, job_name};
 use crate::kit::client::get;
 use crate::kit::process::{Process, product};
 
@@ -109,27 +108,6 @@ impl Eye {
     pub(super) async fn is_ready(&self) -> Result<bool> {
         Ok(get(self.admin.parse()?, "/readyz").await.status == 200)
     }
-}
-
-/// A scene in which these runs are at work and nobody looks after them any more.
-pub(super) async fn left_alone(runs: &[&str]) -> Result<Scene> {
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    begin(&scene, runs).await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-    Ok(scene)
-}
-
-pub(super) async fn begin(scene: &Scene, runs: &[&str]) -> Result<()> {
-    for run in runs {
-        scene.run(run, json!({})).await?;
-    }
-    for run in runs {
-        scene.until_phase(run, "Running").await?;
-        scene.pod(run).await?;
-    }
-    Ok(())
 }
 
 pub(super) async fn change(scene: &Scene, run: &str, change: Value) -> Result<()> {

@@ -20,14 +20,8 @@ const BEFORE_THE_END: usize = 5;
 /// A scene with a Tool about which there is nothing more to write.
 async fn with_tool() -> Result<Scene> {
     let scene = Scene::new(&[ALONE]).await?;
-    let controller = scene.controller().await?;
     scene.make(Kind::Tool, "lint", tool()).await?;
-    scene
-        .until_ready(Kind::Tool, "lint", "True ValidSpec")
-        .await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-    Ok(scene)
+    settle(scene, &[(Kind::Tool, "lint")]).await
 }
 
 #[tokio::test]
@@ -42,18 +36,12 @@ async fn whatever_write_of_a_call_a_controller_dies_after_the_next_one_goes_on()
 
 async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
     let name = format!("crash-{last}");
-    let way = gateway(Some(last)).await?;
-    let controller = scene.controller_by(way.kubeconfig())?;
+    let crash = Crash::after(scene, last).await?;
     let made = scene.make(Kind::ToolRun, &name, call()).await?;
     if last > BEFORE_THE_END {
         end_pod(scene, &name, "Succeeded").await?;
     }
-    way.closed(DEADLINE).await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-    assert_eq!(way.writes(), PROTOCOL[..last], "after {last}");
-
-    let next = scene.controller().await?;
+    let next = crash.follow_in(&PROTOCOL).await?;
     if last <= BEFORE_THE_END {
         end_pod(scene, &name, "Succeeded").await?;
     }
@@ -66,14 +54,7 @@ async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
     let known = done["jobRef"]["uid"].as_str().map(str::to_owned);
     assert_eq!(uids, [known], "after {last}");
     assert!(done["jobRef"]["missing"].is_null(), "after {last}: {done}");
-    for said in events::about(&scene.here.client, &made).await? {
-        ensure!(
-            said.count <= 1,
-            "{} was told again after {last}",
-            said.reason
-        );
-    }
-    next.signal(Signal::SIGKILL);
-    next.end().await;
+    is_told_once(scene, &made, last).await?;
+    next.kill().await;
     Ok(())
 }

@@ -8,7 +8,6 @@ use super::*;
 /// A scene with two Orchestrations about which there is nothing more to write.
 async fn with_orchestrations() -> Result<Scene> {
     let scene = Scene::new(&[ALONE]).await?;
-    let controller = scene.controller().await?;
     let mark = json!({"name": "mark", "kind": "Checkpoint"});
     let inner =
         json!({"name": "inner", "kind": "SubOrchestration", "orchestrationRef": {"name": "inner"}});
@@ -17,13 +16,12 @@ async fn with_orchestrations() -> Result<Scene> {
         scene
             .make(Kind::Orchestration, name, json!({ "steps": steps }))
             .await?;
-        scene
-            .until_ready(Kind::Orchestration, name, "True ValidSpec")
-            .await?;
     }
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-    Ok(scene)
+    settle(
+        scene,
+        &["inner", "outer"].map(|name| (Kind::Orchestration, name)),
+    )
+    .await
 }
 
 async fn start(scene: &Scene, name: &str) -> Result<OrchestrationRun> {
@@ -49,8 +47,7 @@ async fn whatever_write_of_an_orchestration_a_controller_dies_after_the_next_one
     let controller = scene.controller_by(way.kubeconfig())?;
     start(&scene, "whole").await?;
     until_done(&scene, "whole").await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
+    controller.kill().await;
     let writes = way.writes();
     ensure!(
         writes.contains(&"POST orchestrationruns".to_owned()),
@@ -64,18 +61,14 @@ async fn whatever_write_of_an_orchestration_a_controller_dies_after_the_next_one
 
 async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
     let name = format!("crash-{last}");
-    let way = gateway(Some(last)).await?;
-    let controller = scene.controller_by(way.kubeconfig())?;
+    let crash = Crash::after(scene, last).await?;
     let made = start(scene, &name).await?;
     // Two statuses may have become one, so that all was done before.
     tokio::select! {
-        closed = way.closed(DEADLINE) => closed?,
+        happened = crash.happens() => happened?,
         done = until_done(scene, &name) => done?,
     }
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-
-    let next = scene.controller().await?;
+    let next = crash.follow().await?;
     until_done(scene, &name).await?;
     let runs = scene.here.api::<OrchestrationRun>();
     let runs = runs.list(&ListParams::default()).await?;
@@ -96,14 +89,7 @@ async fn dies_after(scene: &Scene, last: usize) -> Result<()> {
         .as_ref()
         .and_then(|status| status.phase.as_deref());
     assert_eq!(phase, Some("Succeeded"), "after {last}");
-    for said in events::about(&scene.here.client, &made).await? {
-        ensure!(
-            said.count <= 1,
-            "{} was told again after {last}",
-            said.reason
-        );
-    }
-    next.signal(Signal::SIGKILL);
-    next.end().await;
+    is_told_once(scene, &made, last).await?;
+    next.kill().await;
     Ok(())
 }
