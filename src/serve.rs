@@ -46,7 +46,7 @@ use auth::Gatekeeper;
 use carry_out::leader::{Follower, Lease};
 use carry_out::queue::Relay;
 use carry_out::sidecar::Sidecar;
-use carry_out::stream::{Board, hub};
+use carry_out::stream::{Board, Hub, hub};
 use grpc::Grpc;
 use inbound::Inbound;
 use metrics::{Metrics, Readers, Review};
@@ -104,12 +104,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let needed = needs::all(&namespaces, (&home, &pods), deliveries.is_some());
     check(&mut program, &client, needed);
     let readiness = program.readiness.clone();
-    let [objects, changes] = [(); 2].map(|()| Arc::new(hub(readers)));
-    let counted = Readers {
-        control_plane: Arc::clone(&objects),
-        queue: Arc::clone(&changes),
-    };
-    program.metrics().register_collector(Box::new(counted));
+    let [objects, changes] = hubs(&mut program, readers);
     let (lease, follower) = Lease::new(client.clone(), (home, controllers.lease), &pods);
     let board = Arc::new(Board::new(objects, lease.clone()));
     let sidecar = Sidecar::new(client.clone(), lease.clone(), controllers.sidecar);
@@ -146,6 +141,17 @@ pub fn needs(config: &Config) -> Option<Vec<Need>> {
     let pods = config.controllers.pods.as_deref().unwrap_or(home);
     let takes_calls = config.deliveries.is_some();
     Some(needs::all(&config.namespaces, (home, pods), takes_calls))
+}
+
+/// What is kept of both streams for so many readers, who are counted.
+fn hubs(program: &mut Program, readers: usize) -> [Arc<Hub>; 2] {
+    let [control_plane, queue] = [(); 2].map(|()| Arc::new(hub(readers)));
+    let counted = Readers {
+        control_plane: Arc::clone(&control_plane),
+        queue: Arc::clone(&queue),
+    };
+    program.metrics().register_collector(Box::new(counted));
+    [control_plane, queue]
 }
 
 /// Follows every kind wherever it is served.

@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use super::scene::{ALL, Plane};
 
-/// Longest time for which the API is tried.
-const TRYING: Duration = Duration::from_secs(90);
+/// It takes half a minute; this only ends what hangs.
+const TRYING: Duration = Duration::from_secs(240);
 
 /// Without the streams, which do not end, and what only a leader can tell, which there is none of.
 const LEFT_OUT: &str = "stream$|/v1/queue|/v1/sidecar";
@@ -100,8 +100,9 @@ async fn the_running_server_keeps_to_the_document_whatever_it_is_sent() -> Resul
         .args(["--checks", "all", "--phases", "coverage,fuzzing"])
         // The document does not say all that a spec or a selector must be; refusals say the rest.
         .args(["--exclude-checks", "positive_data_acceptance"])
-        .args(["--max-examples", "10", "--generation-deterministic"])
-        .args(["--workers", "2", "--request-timeout", "10", "--no-shrink"])
+        .args(["--max-examples", "5", "--generation-deterministic"])
+        // One at a time: Python 3.11 cannot read sources in several threads, which generating needs.
+        .args(["--workers", "1", "--request-timeout", "10", "--no-shrink"])
         .args(["--continue-on-failure", "--no-color", "--warnings", "off"]);
     let output = timeout(TRYING, trial.output()).await??;
     let said = String::from_utf8_lossy(&output.stdout);
