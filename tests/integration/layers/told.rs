@@ -10,7 +10,7 @@ use super::reading::{Source, offences, sources};
 const CATALOGUE: &str = "src/events/reason.rs";
 
 /// Who shows Events to people.
-const READERS: [&str; 2] = ["src/cli/explain.rs", "src/serve/events.rs"];
+const READERS: [&str; 2] = ["src/cli/explain.rs", "src/serve/carry_out/events.rs"];
 
 /// The name by which a file calls the reasons of Events besides their full one, if it imports them.
 fn imported(text: &str) -> Option<&'static str> {
