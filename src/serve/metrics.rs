@@ -157,6 +157,9 @@ pub(super) struct Readers {
     pub(super) queue: Arc<Hub>,
 }
 
+/// One count among those of a stream.
+type Count = fn(Figures) -> u64;
+
 impl Collector for Readers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let about = "Readers of a stream now";
@@ -166,7 +169,7 @@ impl Collector for Readers {
             let readers = ConstGauge::new(i64::try_from(figures.readers).unwrap_or(i64::MAX));
             readers.encode(now.encode_family(&StreamLabel { stream })?)?;
         }
-        let counted: [(&str, &str, fn(Figures) -> u64); 4] = [
+        let counted: [(&str, &str, Count); 4] = [
             ("stream_opened", "Readers that came", |read| read.opened),
             ("stream_closed", "Readers that went", |read| read.closed),
             (
