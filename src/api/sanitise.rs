@@ -35,22 +35,32 @@ const ELLIPSIS: char = '…';
 /// its shape. Takes time in proportion to the text. Doing it twice changes nothing.
 pub fn sanitise(text: &str, known: &Secrets, limit: usize) -> String {
     let window = &text[..floor_char_boundary(text, MAX_INPUT)];
-    let mut clean = replace(window, find(window, known));
+    let mut clean = window.to_owned();
     if window.len() < text.len() {
+        clean = replace(window, find(window, known));
         drop_unfinished_tail(&mut clean, known.longest());
     }
-    clean = printable(&clean);
+    // What is cut can look like a secret where the whole did not, so it is looked at again.
     for _ in 0..MAX_ROUNDS {
-        if clean == window {
-            break; // nothing was found in it, and nothing has changed since
+        match settled(clean, known) {
+            Some(text) if text.len() <= limit => return text,
+            Some(text) => clean = cut(text, limit),
+            None => break,
         }
-        let again = replace(&clean, find(&clean, known));
-        if again == clean {
-            break;
-        }
-        clean = again;
     }
-    cut(clean, limit)
+    cut(MASK.to_owned(), limit)
+}
+
+/// The text with everything masked that any rule finds, or nothing if each mask makes the next one necessary.
+fn settled(mut text: String, known: &Secrets) -> Option<String> {
+    for _ in 0..MAX_ROUNDS {
+        let clean = printable(&replace(&text, find(&text, known)));
+        if clean == text {
+            return Some(text);
+        }
+        text = clean;
+    }
+    None
 }
 
 /// A text of a log line, which whoever writes the log cuts as long as it likes.

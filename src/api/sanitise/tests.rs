@@ -385,6 +385,13 @@ fn planted() -> impl Strategy<Value = (String, String)> {
     ]
 }
 
+#[test]
+fn what_a_cut_makes_look_like_a_secret_is_masked_as_well() {
+    let once = sanitise("password--secret &\tA}}a", &Secrets::NONE, 21);
+    assert_eq!(once, "password--secret…");
+    assert_eq!(sanitise(&once, &Secrets::NONE, 21), once);
+}
+
 proptest! {
     #![proptest_config(thorough())]
 

@@ -47,22 +47,31 @@ const WEAK: [&str; 10] = [
 
 pub(super) fn values(text: &str, found: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
-    let mut covered = 0;
-    for (at, separator) in text.match_indices(['=', ':']) {
-        if at < covered {
-            continue;
+    let mut at = 0;
+    loop {
+        at = run_until(bytes, at, |b| b == b'=' || b == b':');
+        if at == bytes.len() {
+            break;
         }
-        let Some(name) = name_before(bytes, at) else {
-            continue;
-        };
-        let written = &bytes[name.range.clone()];
-        let is_data = separator == "=" || name.quoted || is_variable(written) || is_header(written);
-        if name_is_secret(bytes, name.range, is_data)
-            && let Some(range) = value_at(text, skip_blanks(bytes, at + 1))
-        {
-            covered = range.end;
+        let value = value_behind(text, at);
+        at += 1;
+        if let Some(range) = value {
+            at = at.max(range.end);
             found.push(range);
         }
+    }
+}
+
+/// The value behind a separator, if the name before it says that it is secret.
+fn value_behind(text: &str, separator: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let name = name_before(bytes, separator)?;
+    let written = &bytes[name.range.clone()];
+    let is_assigned = bytes[separator] == b'=';
+    let is_data = is_assigned || name.quoted || is_variable(written) || is_header(written);
+    match name_is_secret(bytes, name.range, is_data) {
+        true => value_at(text, skip_blanks(bytes, separator + 1)),
+        false => None,
     }
 }
 

@@ -66,6 +66,24 @@ pub(super) fn shapes(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
+/// No credential is shorter, so most words need not be compared with all of them.
+const SHORTEST: usize = {
+    let (mut shortest, mut at) = (usize::MAX, 0);
+    while at < SHAPES.len() {
+        let (prefix, least) = SHAPES[at];
+        if prefix.len() + least < shortest {
+            shortest = prefix.len() + least;
+        }
+        at += 1;
+    }
+    shortest
+};
+
+/// A byte of a credential.
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+' | b'/' | b'=' | b'~')
+}
+
 struct Candidate {
     end: usize,
     is_secret: bool,
@@ -74,15 +92,17 @@ struct Candidate {
 /// What begins at `start` with the mark of an issuer and is long enough.
 fn credential_at(text: &str, start: usize) -> Option<Candidate> {
     let bytes = text.as_bytes();
+    let least = bytes.get(start..start + SHORTEST)?;
+    if run_until(least, 0, |b| !is_part(b)) < SHORTEST {
+        return None;
+    }
     let rest = &bytes[start..];
     let begins = |prefix: &str| {
         rest.first() == prefix.as_bytes().first() && rest.starts_with(prefix.as_bytes())
     };
     let (prefix, least) = SHAPES.iter().find(|(prefix, _)| begins(prefix))?;
     let body = start + prefix.len();
-    let end = run_until(bytes, body, |b| {
-        !b.is_ascii_alphanumeric() && !b"_-.+/=~".contains(&b)
-    });
+    let end = run_until(bytes, body, |b| !is_part(b));
     let end = start + text[start..end].trim_end_matches('.').len();
     let body = bytes.get(body..end).filter(|body| body.len() >= *least)?;
     // Names may begin like this as well, but are written in small letters.
