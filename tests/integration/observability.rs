@@ -4,7 +4,7 @@
 mod dashboards;
 mod lint;
 mod live;
-mod names;
+pub(crate) mod names;
 mod promtool;
-mod rules;
+pub(crate) mod rules;
 mod runbooks;

@@ -131,6 +131,7 @@
 {{- define "agents.controllersSettings" -}}
 {{- $own := dict "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" "http://127.0.0.1:4317" "OTEL_SERVICE_NAMESPACE" (include "agents.namespace" .) -}}
 {{- if not .Values.metrics.enabled -}}{{- $own = dict "OTEL_METRICS_EXPORTER" "none" -}}{{- end -}}
+{{- $_ := set $own "AGENTS_POD_LABELS_FILE" "/etc/agents/pod/labels" -}}
 {{- /* The control plane reads the queue from the leader by way of the API server, which reaches no loopback. */ -}}
 {{- if .Values.controlPlane.enabled -}}{{- $_ := set $own "AGENTS_QUEUE_LISTEN" "[::]:8082" -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $own (include "agents.settings" . | fromJson) .Values.env.vars .Values.controllers.env.vars) -}}
@@ -166,6 +167,12 @@
 {{- with .Values.controller.admissionPolicy.statusModes -}}{{- $_ := set $own "AGENTS_POLICY_STATUS_MODES" (include "agents.modes" .) -}}{{- end -}}
 {{- with .Values.webhook.restoreUsers -}}{{- $_ := set $own "AGENTS_WEBHOOK_RESTORE_USERS" (toJson .) -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $from $own .Values.webhook.env.vars) -}}
+{{- end -}}
+
+{{/* What is different for the canary of the webhook. It looks at the registration of the first version: its own is only a slice. */}}
+{{- define "agents.canarySettings" -}}
+{{- $name := include "agents.workloadName" (dict "root" . "component" "webhook-canary") -}}
+{{- include "agents.overlay" (list (dict "AGENTS_TLS_SERVER_NAMES" (printf "%s.%s.svc" $name (include "agents.namespace" .))) .Values.webhook.canary.env.vars) -}}
 {{- end -}}
 
 {{/* The rung as the programs call it. */}}
