@@ -4,6 +4,8 @@
 
 mod archive;
 mod programs;
+pub mod release;
+mod sbom;
 
 pub use programs::{OwnPrograms, build_local, build_static, lacks_library, static_obstacle};
 
@@ -54,6 +56,14 @@ impl Image {
             .files
             .push((AUTHORITIES.to_owned(), bundle.to_owned()));
         Ok(image)
+    }
+
+    /// The same image under another name.
+    pub fn named(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// Where its files are.
