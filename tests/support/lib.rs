@@ -25,6 +25,7 @@ pub mod pods;
 pub mod ports;
 pub mod postgres;
 pub mod prometheus;
+pub mod rollouts;
 pub mod sink;
 pub mod sse;
 pub mod wait;

@@ -1,6 +1,7 @@
 //! The chart on a real cluster with real pods: installed, asked, scraped, upgraded, and removed again.
 
 mod leaving;
+mod rollouts;
 mod scraped;
 mod stage;
 

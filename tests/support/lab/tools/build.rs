@@ -9,7 +9,7 @@ pub mod python;
 
 use super::{CONTROL_PLANE, Programs, RECIPES, Recipe, Tool};
 use crate::lab::report::Report;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cache::Cache;
 use go::Go;
 use std::{
@@ -62,6 +62,17 @@ pub async fn is_built(name: &'static str) -> Result<bool> {
     let go = Go::of_person(&[name])?;
     let jobs = jobs(&go, &Cache::from_env()?, &[name]).await?;
     Ok(jobs.iter().all(|job| job.missing().is_empty()))
+}
+
+/// Where the sources of a module are that a program is built of, fetched where they are not there yet. Some modules have
+/// files in them that the program needs, such as definitions of kinds.
+pub async fn sources(name: &'static str, module: &str) -> Result<PathBuf> {
+    let go = Go::of_person(&[name])?;
+    let recipe = RECIPES
+        .iter()
+        .find(|recipe| recipe.tools.iter().any(|tool| tool.name == name));
+    let recipe = recipe.with_context(|| format!("there is no tool `{name}`"))?;
+    go.sources(&pins(recipe), module).await
 }
 
 /// The `kubectl` for a cluster that is not a lab: the person's own, so that nothing need be built.

@@ -76,6 +76,18 @@ impl Go {
             .await
     }
 
+    /// The folder of a module that the one in `folder` needs.
+    pub(super) async fn sources(&self, folder: &Path, module: &str) -> Result<PathBuf> {
+        let told = self
+            .ask(folder, &["mod", "download", "-json", module])
+            .await?;
+        let told: serde_json::Value = serde_json::from_str(&told)?;
+        let found = told["Dir"].as_str();
+        Ok(found
+            .with_context(|| format!("`go` fetched {module} to nowhere"))?
+            .into())
+    }
+
     /// How many packages the tools consist of; an upper bound, since some may be compiled already.
     async fn packages(&self, job: &Job, tools: &[&Tool]) -> Result<usize> {
         let mut words = vec!["list", "-mod=readonly", "-deps", "-tags", job.recipe.tags];
