@@ -5,6 +5,7 @@ mod dashboards;
 mod lint;
 mod live;
 pub(crate) mod names;
+mod pictures;
 mod promtool;
 pub(crate) mod rules;
 mod runbooks;
