@@ -2,7 +2,7 @@
 
 use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result, bail, ensure};
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use support::{Namespace, namespace_in, prometheus::Prometheus, wait};
@@ -72,7 +72,7 @@ impl Delivery {
             for there in [&self.stage.here, slice] {
                 is_taken(there).await?;
             }
-            let found = runs.list(&Default::default()).await?;
+            let found = runs.list(&ListParams::default()).await?;
             let [run]: [DynamicObject; 1] = found.items.try_into().ok().context("one analysis")?;
             let phase = run.data["status"]["phase"].as_str().unwrap_or_default();
             match phase {

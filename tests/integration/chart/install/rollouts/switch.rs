@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, ensure};
 use futures::TryStreamExt;
@@ -12,7 +13,7 @@ use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, ResourceExt};
 use serde_json::json;
 use support::wait;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use super::{CONTROLLERS, Delivery, is_ready};
 use crate::chart::install::stage::DEADLINE;
@@ -23,16 +24,17 @@ const WANTED: [(&str, usize); 2] = [("control-plane", 1), ("controllers", 2)];
 /// Counts the ready pods of a component at every change of any of them.
 struct Watch {
     component: &'static str,
-    least: Arc<Mutex<usize>>,
-    task: JoinHandle<Result<()>>,
+    least: Arc<AtomicUsize>,
+    task: JoinSet<Result<()>>,
 }
 
 impl Watch {
     fn start(pods: Api<Pod>, (component, wanted): (&'static str, usize)) -> Self {
-        let least = Arc::new(Mutex::new(wanted));
+        let least = Arc::new(AtomicUsize::new(wanted));
         let seen = least.clone();
         let labels = format!("app.kubernetes.io/component={component}");
-        let task = tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let mut events = pin!(watcher(pods, Config::default().labels(&labels)));
             let mut known = BTreeMap::new();
             let mut is_listed = false;
@@ -47,8 +49,7 @@ impl Watch {
                 }
                 if is_listed {
                     let ready = known.values().filter(|ready| **ready).count();
-                    let mut least = seen.lock().unwrap();
-                    *least = ready.min(*least);
+                    seen.fetch_min(ready, Ordering::Relaxed);
                 }
             }
             Ok(())
@@ -61,14 +62,10 @@ impl Watch {
     }
 
     /// The least number that there ever was, if nothing was missed.
-    fn end(self) -> Result<(&'static str, usize)> {
-        ensure!(
-            !self.task.is_finished(),
-            "nobody watched the pods to the end"
-        );
-        self.task.abort();
-        let least = *self.least.lock().unwrap();
-        Ok((self.component, least))
+    fn end(mut self) -> Result<(&'static str, usize)> {
+        let ended = self.task.try_join_next();
+        ensure!(ended.is_none(), "nobody watched to the end: {ended:?}");
+        Ok((self.component, self.least.load(Ordering::Relaxed)))
     }
 }
 
