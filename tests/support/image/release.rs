@@ -7,9 +7,9 @@ use std::{env, fs, path::Path};
 
 /// Programs of the product with the least and the most megabytes that each may have. Who makes one smaller moves the window down.
 const WINDOWS: [(&str, u64, u64); 3] = [
-    ("agents", 18, 32),
-    ("agents-webhook", 12, 22),
-    ("agents-sidecar", 12, 20),
+    ("agents", 20, 45),
+    ("agents-webhook", 20, 28),
+    ("agents-sidecar", 12, 18),
 ];
 
 /// Writes the images of the release builds into a folder and says how large they are.
