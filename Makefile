@@ -126,11 +126,16 @@ bench-sidecar: ## Measure the release build of the sidecar; prints tables and wh
 
 .PHONY: bench-controller
 bench-controller: ## Measure the release build of the controllers on a lab; prints tables and whether each bar is met
-	@cargo build --quiet --release --package agents --bin agents
+	@cargo build --quiet --release --package agents --bin agents --package agents-webhook
 	@$(DRIVER) --bench controller
 
+.PHONY: bench-check
+bench-check: ## Measure the release build of `agents check` on 1,000 manifests; prints a table and whether the bar is met
+	@cargo build --quiet --release --package agents --bin agents
+	@$(DRIVER) --bench check
+
 .PHONY: simulate
-simulate: ## Play 100,000 seeded orders of events against the reconciler of runs, and plant secrets in 100,000 texts; SIMULATE_SEED=N replays one
+simulate: ## Play 100,000 seeded orders of events against the reconciler of runs, and plant secrets in 100,000 texts; SIMULATE_SEED=N replays one, SIMULATE_FIRST=N begins there
 	@SIMULATE_SCHEDULES=$${SIMULATE_SCHEDULES:-100000} PLANTED_TEXTS=$${PLANTED_TEXTS:-100000} \
 		cargo test --profile simulation --package agents --lib -- --nocapture simulation planted
 

@@ -23,5 +23,6 @@ pub mod schema;
 pub mod status;
 #[cfg(test)]
 mod tests;
+pub mod tracker;
 pub mod tree;
 pub mod validate;

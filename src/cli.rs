@@ -4,9 +4,11 @@
 
 pub mod check;
 pub mod crds;
+pub mod doctor;
 pub mod explain;
 pub mod failure;
 pub mod pages;
+pub mod queue;
 pub mod release;
 pub mod replay;
 pub mod run;
@@ -39,8 +41,12 @@ enum Command {
     Serve(serve::Args),
     /// Print the CustomResourceDefinitions of all kinds, hold them against a cluster, or apply them.
     Crds(crds::Args),
+    /// Look whether the cluster is fit, what is installed is well, and what is behind an alert.
+    Doctor(doctor::Args),
     /// Say why a run is in the state that it is in.
     Explain(explain::Args),
+    /// Show who is in line, who runs and what is held back, once or live.
+    Queue(queue::Args),
     /// Take the finalizers of custody from Jobs, pods and runs by hand, where no controller is left to do it.
     Release(release::Args),
     /// Submit, list, show, wait for, read and cancel runs.
@@ -85,7 +91,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Controller(args) => program::block_on(controller::run(args)),
         Command::Serve(args) => program::block_on(serve::run(args)),
         Command::Crds(args) => crds::run(args),
+        Command::Doctor(args) => session::carry_out(doctor::run(args)),
         Command::Explain(args) => session::carry_out(explain::run(args)),
+        Command::Queue(args) => session::carry_out(queue::run(args)),
         Command::Release(args) => session::carry_out(release::run(args)),
         Command::Run(args) => session::carry_out(run::run(args)),
         Command::Check(args) => check::run(&args),

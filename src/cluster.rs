@@ -9,7 +9,9 @@ pub mod policy;
 mod run_defaults;
 
 pub use calls::{Call, Code, Verb, Witness};
-pub use fitness::{Need, Obstacle, Unfit, examine, may, not_allowed};
+pub use fitness::{
+    Need, Obstacle, Standing, Unfit, allows, examine, examine_rights, may, not_allowed, standings,
+};
 pub use namespaces::{Namespaces, Scope};
 
 use std::time::Duration;

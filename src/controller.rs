@@ -85,6 +85,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         events,
         stream,
         egress,
+        inbox,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let rules =
@@ -93,7 +94,15 @@ pub async fn run(args: Args) -> Result<(), Error> {
             source: refused.into(),
         })?;
     let mut program = Program::start(IDENTITY, PATHS, common, notes).await?;
-    let stream = (stream, stream::listen(&stream)?);
+    let key = stream::Key::new().map_err(|source| Error::Start {
+        what: "make a key for those who read the queue",
+        source: source.into(),
+    })?;
+    let show = stream::Show {
+        listeners: stream::listen(&stream)?,
+        settings: stream,
+        key: key.clone(),
+    };
     let metrics = Metrics::new(&program.telemetry().meter());
     let witness = metrics.clone();
     let client = client_before(Arc::new(move |call| witness.called(call))).await?;
@@ -110,6 +119,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         metrics: metrics.clone(),
         readiness: program.readiness.clone(),
         ender: program.ender(),
+        key,
     };
     let (elector, leadership) = Elector::new(client.clone(), lease, post);
     let events = events::Config::new(events, Reporter::new(reporter::CONTROLLER, &instance));
@@ -138,7 +148,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         rules.run(herald, shutdown).map_err(Into::into)
     });
     let pace = Pace { workers, sweep };
-    wiring::start(&mut program, context, groups, (runs, stream), pace);
+    let told = (runs, inbox, show);
+    wiring::start(&mut program, context, groups, told, pace);
     let tasks = &mut program.tasks;
     tasks.support("start checks", |shutdown| {
         checks.run(shutdown).map_err(Into::into)

@@ -2,7 +2,7 @@
 //!
 //! The way of a request, file by file: [`service`] takes it, [`console`] has it if it is for a page, [`route`] finds its [`operation`] in the one table of them,
 //! [`auth`] asks the cluster who it is and whether they may, and a file for each sort of thing carries it out: [`runs`],
-//! [`events`], [`approvals`], [`signals`], [`stream`], [`queue`] and [`sidecar`] from whoever [`leader`] says. What cannot be done is a [`fault`]. [`redact`] sees to it that no secret leaves,
+//! [`events`], [`approvals`], [`signals`], [`stream`], [`queue`] and [`sidecar`] from whoever [`leader`] says. Calls of trackers are [`inbound`]. What cannot be done is a [`fault`]. [`redact`] sees to it that no secret leaves,
 //! [`openapi`] describes it all, [`needs`] is what the program itself must be allowed to do.
 
 mod answer;
@@ -12,7 +12,9 @@ mod auth;
 mod console;
 mod events;
 mod fault;
+pub mod grpc;
 mod health;
+mod inbound;
 mod leader;
 mod metrics;
 mod needs;
@@ -54,6 +56,8 @@ use crate::kit::telemetry::Identity;
 use answer::Answer;
 use auth::Gatekeeper;
 use fault::Fault;
+use grpc::Grpc;
+use inbound::Inbound;
 use leader::{Follower, Lease};
 use metrics::{Metrics, Review, Stream};
 use operation::Id;
@@ -90,6 +94,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let Config {
         common,
         listen,
+        grpc,
         connections,
         requests,
         namespaces,
@@ -99,22 +104,29 @@ pub async fn run(args: Args) -> Result<(), Error> {
         keep,
         readers,
         controllers,
+        deliveries,
     } = config; // a setting left out here does not compile
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
-    let listener = listen_narrow("api", listen, SEND_BUFFER)?;
+    let open = |name, address| listen_narrow(name, address, SEND_BUFFER);
+    let listener = open("api", listen)?;
+    let grpc = grpc.map(|address| open("grpc", address)).transpose()?;
     let client = client().await?;
     let metrics = Metrics::register(program.metrics());
-    let home = controllers.namespace.clone();
-    let home = home.unwrap_or_else(|| client.default_namespace().to_owned());
-    check(&mut program, &client, needs::all(&namespaces, &home));
+    let own = || client.default_namespace().to_owned();
+    let home = controllers.namespace.clone().unwrap_or_else(own);
+    let pods = controllers.pods.clone().unwrap_or_else(|| home.clone());
+    let needed = needs::all(&namespaces, (&home, &pods), deliveries.is_some());
+    check(&mut program, &client, needed);
     let readiness = program.readiness.clone();
     let hub = |stream| Arc::new(Hub::new(stream, readers, metrics.streams.clone()));
-    let (lease, follower) = Lease::new(client.clone(), home, controllers.lease);
+    let (lease, follower) = Lease::new(client.clone(), (home, controllers.lease), &pods);
     let board = Arc::new(Board::new(hub(Stream::ControlPlane), lease.clone()));
     let sidecar = Sidecar::new(client.clone(), lease.clone(), controllers.sidecar);
     let queue = Arc::new(Relay::new(hub(Stream::Queue), lease, controllers.port));
     follow(&mut program, &client, &namespaces, &board);
     relay(&mut program, client.clone(), follower, &queue);
+    let place = (client.clone(), namespaces.clone());
+    let inbound = deliveries.map(|most| take_calls(&mut program, place, most, &metrics));
     let state = move |shutdown| State {
         shutdown,
         gatekeeper: Gatekeeper::new(client.clone(), audiences, reviews_kept, metrics.clone()),
@@ -129,9 +141,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
         board,
         queue,
         sidecar,
+        inbound,
         document: Bytes::from(openapi::document().to_string()),
     };
-    serve(&mut program, listener, connections, state);
+    serve(&mut program, (listener, grpc), connections, state);
     program.run().await
 }
 
@@ -139,7 +152,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
 /// namespace in which the lease is.
 pub fn needs(config: &Config) -> Option<Vec<Need>> {
     let home = config.controllers.namespace.as_deref()?;
-    Some(needs::all(&config.namespaces, home))
+    let pods = config.controllers.pods.as_deref().unwrap_or(home);
+    let takes_calls = config.deliveries.is_some();
+    Some(needs::all(&config.namespaces, (home, pods), takes_calls))
 }
 
 /// Follows every kind wherever it is served.
@@ -185,6 +200,26 @@ fn relay(program: &mut Program, client: Client, follower: Follower, queue: &Arc<
     });
 }
 
+/// Takes calls of trackers, of which so many may wait, and keeps up with the secrets that they are checked with.
+fn take_calls(
+    program: &mut Program,
+    (client, namespaces): (Client, Namespaces),
+    most: usize,
+    metrics: &Metrics,
+) -> Arc<Inbound> {
+    let counted = metrics.deliveries.clone();
+    let inbound = Arc::new(Inbound::new(client, namespaces, most, counted));
+    let kept = Arc::clone(&inbound);
+    program.tasks.support("sources", |shutdown| async move {
+        tokio::select! {
+            _ = shutdown.started() => {}
+            () = kept.run() => {}
+        }
+        Ok(())
+    });
+    inbound
+}
+
 /// Looks whether the cluster is fit, and says if nobody could be let in.
 fn check(program: &mut Program, client: &Client, needs: Vec<Need>) {
     let gate = program.readiness.gate("cluster");
@@ -228,13 +263,15 @@ fn first(namespaces: &Namespaces) -> String {
     first.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned())
 }
 
+/// Answers over HTTP, and over gRPC where that is switched on.
 fn serve(
     program: &mut Program,
-    listener: TcpListener,
+    (listener, grpc): (TcpListener, Option<TcpListener>),
     connections: usize,
     state: impl FnOnce(Shutdown) -> State + Send + 'static,
 ) {
-    let server = Server {
+    let metrics = program.http.clone();
+    let server = move |listener, name| Server {
         listener,
         transport: Transport::Plain,
         limits: Limits {
@@ -243,14 +280,32 @@ fn serve(
             request: REQUEST,
             ..Limits::default()
         },
-        metrics: program.http.of("api"),
+        metrics: metrics.of(name),
     };
     let requests = program.telemetry().requests();
     program.tasks.work("api", |shutdown| async move {
+        let state = Arc::new(state(shutdown.clone()));
         let service = ServiceBuilder::new()
             .layer(traced(requests))
-            .service(Api::new(Arc::new(state(shutdown.clone()))));
-        server.serve(service, shutdown).await;
+            .service(Api::new(Arc::clone(&state)));
+        let http = server(listener, "api").serve(service, shutdown.clone());
+        let Some(listener) = grpc else {
+            http.await;
+            return Ok(());
+        };
+        let readiness = state.readiness.clone();
+        let (service, reporter) = Grpc::new(state)?;
+        let service = ServiceBuilder::new()
+            .layer(traced(requests))
+            .service(service);
+        let health = async {
+            tokio::select! {
+                _ = shutdown.started() => {}
+                () = grpc::tell_health(reporter, readiness) => {}
+            }
+        };
+        let grpc = server(listener, "grpc").serve(service, shutdown.clone());
+        tokio::join!(http, grpc, health);
         Ok(())
     });
 }
@@ -284,6 +339,8 @@ async fn carry_out(state: &Arc<State>, call: Call) -> Result<Answer, Fault> {
         Id::Queue => queue::snapshot(state),
         Id::QueueStream => queue::stream(state, &call),
         Id::Sidecar => sidecar::seen(state).await,
-        Id::Console | Id::None => Err(Fault::bad_request("there is no such operation")),
+        Id::GithubDelivery | Id::LinearDelivery | Id::SourceDelivery | Id::Console | Id::None => {
+            Err(Fault::bad_request("there is no such operation"))
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use agents::kit::program;
 use clap::Parser;
 
-/// The sidecar of the controller: an admin endpoint that Prometheus scrapes.
+/// The sidecar of the controllers: takes OTLP and streams of server-sent events, shows them to Prometheus, and looks after Jobs.
 #[derive(Debug, Parser)]
 #[command(name = "agents-sidecar", version)]
 struct Cli {

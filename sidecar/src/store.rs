@@ -130,6 +130,12 @@ impl Store {
         }
     }
 
+    /// Whether not even the smallest series fits any more.
+    fn is_full(&self) -> bool {
+        let Limits { series, bytes, .. } = self.rules.limits;
+        self.series() >= series || self.weight() + weight::OVERHEAD > bytes
+    }
+
     /// The value of a series takes another room than before.
     fn reweigh(&self, before: usize, after: usize) {
         match after.checked_sub(before) {

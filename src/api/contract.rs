@@ -57,14 +57,16 @@ pub mod label {
     pub const WORKSPACE: &str = "workspaces.proompteng.ai/workspace";
     /// The tracker that an ImplementationSpec was taken over from.
     pub const SOURCE_PROVIDER: &str = "agents.proompteng.ai/source-provider";
+    /// The tracker that a delivery came from, on the ConfigMap in which it waits to be worked on.
+    pub const DELIVERY: &str = "agents.proompteng.ai/delivery";
     /// On a namespace: how admission treats it while the webhook does not answer.
     pub const ADMISSION: &str = "agents.proompteng.ai/admission";
     /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
     pub const ADMISSION_FAIL: &str = "fail";
     /// On a pod of a Rollout: whether it is of the stable version or of the one on trial.
-    pub const DELIVERY: &str = "agents.proompteng.ai/delivery";
-    /// The value of [`DELIVERY`] on a pod of the version on trial.
-    pub const DELIVERY_CANARY: &str = "canary";
+    pub const ROLLOUT: &str = "agents.proompteng.ai/rollout";
+    /// The value of [`ROLLOUT`] on a pod of the version on trial.
+    pub const ROLLOUT_CANARY: &str = "canary";
     /// On a pod of a Rollout, from Argo Rollouts: tells its version from every other.
     pub const ROLLOUT_HASH: &str = "rollouts-pod-template-hash";
 }
@@ -89,6 +91,8 @@ pub mod annotation {
     pub const YIELD_REFUSED: &str = "agents.proompteng.ai/yield-refused";
     /// On the lease: version of its holder, where versions are rolled out one beside the other.
     pub const HOLDER_REVISION: &str = "agents.proompteng.ai/holder-revision";
+    /// On the lease: what a reader of the holder's queue must show. Who may read the lease may read the queue.
+    pub const QUEUE_KEY: &str = "agents.proompteng.ai/queue-key";
     /// On a webhook configuration: the rung that it was made for.
     pub const RUNG: &str = "agents.proompteng.ai/rung";
     /// On an AgentRun or an Agent: name of the Budget that its runs are held to.
@@ -133,6 +137,8 @@ pub mod queue {
     pub const SNAPSHOT: &str = "/v1/queue";
     /// The same with every change, as server-sent events.
     pub const STREAM: &str = "/v1/queue/stream";
+    /// Header by which a caller from outside the pod shows the key that is on the lease.
+    pub const KEY: &str = "agents-queue-key";
 }
 
 /// Names of the events in the stream of the queue.
@@ -155,6 +161,10 @@ pub mod api_path {
     pub const SIDECAR: &str = "/v1/sidecar";
     /// The description of the API.
     pub const OPENAPI: &str = "/openapi.json";
+    /// What GitHub calls with news of issues.
+    pub const GITHUB: &str = "/api/agents/implementation-sources/webhooks/github";
+    /// What Linear calls with them.
+    pub const LINEAR: &str = "/api/agents/implementation-sources/webhooks/linear";
 }
 
 /// Names of the events in the stream of the control plane; the `type` in their data is the same word.
@@ -213,8 +223,12 @@ pub mod port {
     pub const OTLP_HTTP: u16 = 4318;
     /// How the queue of the controllers stands; on loopback.
     pub const QUEUE: u16 = 8082;
+    /// The same for the control plane, which must show a key.
+    pub const QUEUE_RELAY: u16 = 8083;
     /// The API of the control plane, `agents serve`.
     pub const SERVE: u16 = 8090;
+    /// The same over gRPC.
+    pub const GRPC: u16 = 50051;
 }
 
 /// Environment variables of the operators.
@@ -352,10 +366,28 @@ pub mod env {
     pub const SWEEP: &str = "AGENTS_CONTROLLER_SWEEP_SECONDS";
     /// Where the controllers tell how their queue stands.
     pub const QUEUE_LISTEN: &str = "AGENTS_QUEUE_LISTEN";
+    /// Where they tell it to a control plane.
+    pub const QUEUE_RELAY_LISTEN: &str = "AGENTS_QUEUE_RELAY_LISTEN";
     /// Shortest time between two events of that stream.
     pub const QUEUE_STREAM_INTERVAL: &str = "AGENTS_QUEUE_STREAM_INTERVAL";
     /// Seconds between two looks at the tracker of a source.
     pub const SOURCE_SYNC: &str = "AGENTS_SOURCE_SYNC_SECONDS";
+    /// Whether the API answers over gRPC as well.
+    pub const GRPC_ENABLED: &str = "JANGAR_GRPC_ENABLED";
+    /// The address at which it does.
+    pub const GRPC_HOST: &str = "JANGAR_GRPC_HOST";
+    /// The port at which it does.
+    pub const GRPC_PORT: &str = "JANGAR_GRPC_PORT";
+    /// Deliveries of trackers that may wait to be worked on.
+    pub const DELIVERIES_MAX: &str = "JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE";
+    /// Seconds until a delivery that failed is tried again; they double each time.
+    pub const DELIVERIES_RETRY_BASE: &str =
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_BASE_DELAY_SECONDS";
+    /// Most seconds until it is.
+    pub const DELIVERIES_RETRY_MAX: &str =
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_DELAY_SECONDS";
+    /// How often a delivery is tried.
+    pub const DELIVERIES_ATTEMPTS: &str = "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_ATTEMPTS";
     /// Time between two looks at what Memories and VersionControlProviders name outside.
     pub const REACH: &str = "AGENTS_REACH_CHECK_SECONDS";
     /// Whether only the holder of the lease works.
@@ -378,6 +410,8 @@ pub mod env {
     pub const POD_NAMESPACE: &str = "JANGAR_POD_NAMESPACE";
     /// Uid of the program's own pod.
     pub const POD_UID: &str = "JANGAR_POD_UID";
+    /// How far the webhook has been rolled out.
+    pub const WEBHOOK_RUNG: &str = "AGENTS_WEBHOOK_RUNG";
     /// File with the admission policy.
     pub const POLICY_FILE: &str = "AGENTS_POLICY_FILE";
     /// File with a policy that is tried beside the one in force.
@@ -402,8 +436,10 @@ pub mod reporter {
     pub const SIDECAR: &str = "agents.proompteng.ai/sidecar";
 }
 
-/// Metrics on the page of the sidecar that the control plane reads.
+/// Metrics on the page of the sidecar that the control plane and the command line read.
 pub mod sidecar_metric {
+    /// Pages that were written, by `format`.
+    pub const PAGES: &str = "agents_sidecar_pages_total";
     /// Whether a stream is followed now, by `source`.
     pub const SOURCE_UP: &str = "agents_sidecar_source_up";
     /// Whether the source holds the lease, by `source`.

@@ -12,7 +12,8 @@ mod tests;
 
 pub use door::{Door, Operation};
 pub use hook::{Configuration, Hook};
-pub use lint::{Check, Finding, lint};
+pub use lint::{Check, Finding, asks_about, lint};
+pub use selector::selects;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -104,11 +105,14 @@ impl Registration {
         doors.flat_map(|door| self.hooks_of(door)).collect()
     }
 
-    /// One hook, or two where labelled namespaces fare otherwise than the rest.
+    /// One hook, or two where labelled namespaces fare otherwise than the rest on some rung. They are there on every rung:
+    /// a hook that comes with a rung would come without the caBundle that others fill in, and fail until they do.
     fn hooks_of(&self, door: Door) -> Vec<Hook> {
-        let plain = door.failure_policy(self.rung, Territory::Plain);
-        let labelled = door.failure_policy(self.rung, Territory::Labelled);
-        if plain == labelled {
+        let differs = |rung: Rung| {
+            let plain = door.failure_policy(rung, Territory::Plain);
+            plain != door.failure_policy(rung, Territory::Labelled)
+        };
+        if !Rung::ALL.into_iter().any(differs) {
             return vec![self.hook(door, door.name(), None)];
         }
         vec![

@@ -59,6 +59,9 @@ impl Rung {
         Self::Fail,
     ];
 
+    /// What the chart calls [`Self::Deny`].
+    pub const DENY_IN_CHART: &'static str = "deny-ignore";
+
     /// The word as an operator writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -227,9 +230,14 @@ impl FromStr for Rung {
     type Err = UnknownRung;
 
     fn from_str(given: &str) -> Result<Self, UnknownRung> {
+        // The chart calls it by what it does while the webhook does not answer.
+        let given_here = match given.eq_ignore_ascii_case(Self::DENY_IN_CHART) {
+            true => Self::Deny.as_str(),
+            false => given,
+        };
         let known = Self::ALL
             .into_iter()
-            .find(|rung| rung.as_str().eq_ignore_ascii_case(given));
+            .find(|rung| rung.as_str().eq_ignore_ascii_case(given_here));
         known.ok_or_else(|| UnknownRung {
             given: given.to_owned(),
         })
@@ -278,6 +286,7 @@ mod tests {
             assert_eq!(rung.as_str().parse(), Ok(rung));
             assert!(Rung::EXPECTED.contains(rung.as_str()));
         }
+        assert_eq!(Rung::DENY_IN_CHART.parse(), Ok(Rung::Deny));
         let error = "enforce".parse::<Rung>().unwrap_err();
         assert_eq!(
             error.to_string(),

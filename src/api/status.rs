@@ -83,8 +83,8 @@ pub fn advance<S: Serialize>(
     wanted: &Wanted<'_, S>,
     at: Moment,
 ) -> Result<Advance, serde_json::Error> {
-    let stored = Fields::from(stored.map(serde_json::to_value).transpose()?.as_ref());
-    let mut next = Fields::from(Some(&serde_json::to_value(wanted.status)?));
+    let stored = Fields::of(stored.map(serde_json::to_value).transpose()?);
+    let mut next = Fields::of(Some(serde_json::to_value(wanted.status)?));
     let ended = stored.phase().filter(|phase| phase.is_terminal());
     if phase::is_run(kind) && ended.is_some() && next.phase() != ended {
         return Ok(Advance::Unchanged);

@@ -10,7 +10,7 @@ mod gather;
 pub(crate) mod input;
 mod json;
 pub(crate) mod judge;
-mod junit;
+pub(crate) mod junit;
 mod metadata;
 mod record;
 pub(crate) mod report;

@@ -9,7 +9,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use http::Request;
 use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
+    SubjectAccessReviewSpec,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -116,14 +117,35 @@ pub enum Obstacle {
 ///
 /// All that is missing, or that nobody answers.
 pub async fn examine(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
-    let looked = timeout(LOOK, look_at_all(client, needs)).await;
-    looked.unwrap_or_else(|_| {
-        let why = format!("no answer within {} s", LOOK.as_secs());
-        Err(Obstacle::Passing(why))
+    in_time(async {
+        let (mut problems, served) = look_at_all(client, needs).await?;
+        problems.extend(outdated(client, needs, &served).await?);
+        Ok(problems)
     })
+    .await
 }
 
-async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
+/// The same for who only reads: what an older schema lacks it does not see, and can do without. Nor does it hold ours then.
+///
+/// # Errors
+///
+/// The same.
+pub async fn examine_rights(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
+    in_time(async { Ok(look_at_all(client, needs).await?.0) }).await
+}
+
+async fn in_time(
+    look: impl Future<Output = Result<Vec<String>, Obstacle>>,
+) -> Result<(), Obstacle> {
+    let problems = timeout(LOOK, look).await.unwrap_or_else(|_| {
+        let why = format!("no answer within {} s", LOOK.as_secs());
+        Err(Obstacle::Passing(why))
+    })?;
+    Unfit::of(problems).map_or(Ok(()), |unfit| Err(Obstacle::Lasting(unfit)))
+}
+
+/// What is missing, and what there is.
+async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(Vec<String>, Served), Obstacle> {
     let silent = |error: kube::Error| Obstacle::Passing(error.to_string());
     let served = served(client, needs).await.map_err(silent)?;
     let mut problems = Vec::new();
@@ -131,8 +153,7 @@ async fn look_at_all(client: &Client, needs: &[Need]) -> Result<(), Obstacle> {
     for found in join_all(looks).await {
         problems.extend(found.map_err(silent)?);
     }
-    problems.extend(outdated(client, needs, &served).await?);
-    Unfit::of(problems).map_or(Ok(()), |unfit| Err(Obstacle::Lasting(unfit)))
+    Ok((problems, served))
 }
 
 /// Groups with their versions, and the resources that the API server has in each.
@@ -162,26 +183,68 @@ async fn served(client: &Client, needs: &[Need]) -> kube::Result<Served> {
     join_all(asked).await.into_iter().collect()
 }
 
-/// What is served of our kinds in an older version.
-async fn outdated(
-    client: &Client,
-    needs: &[Need],
-    served: &Served,
-) -> Result<Vec<String>, Obstacle> {
+/// How the API server stands to a kind of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It has the kind with every field.
+    Current,
+    /// It does not have the kind.
+    Missing,
+    /// It has the kind without some fields, in a sentence.
+    Lacking(String),
+}
+
+/// How the API server stands to each kind of ours. Asks discovery and OpenAPI only.
+///
+/// # Errors
+///
+/// When it does not answer.
+pub async fn standings(client: &Client) -> kube::Result<Vec<(Kind, Standing)>> {
+    let needs = Kind::ALL.map(|kind| Need::of(kind, "", &[], Scope::Cluster));
+    let served = served(client, &needs).await?;
+    let kinds = kinds_served(&needs, &served);
+    let described = described(client, &kinds).await?;
+    let standing = |kind: Kind| match kinds.contains(&kind) {
+        false => Standing::Missing,
+        true => match schema::problem(kind, &described[kind.group()]) {
+            Ok(None) => Standing::Current,
+            Ok(Some(lacking)) | Err(lacking) => Standing::Lacking(lacking),
+        },
+    };
+    let each = Kind::ALL.map(|kind| (kind, standing(kind)));
+    Ok(each.to_vec())
+}
+
+/// The kinds that are needed and served.
+fn kinds_served(needs: &[Need], served: &Served) -> Vec<Kind> {
     let is_served = |kind: &Kind| {
         let is_it = |need: &&Need| need.group == kind.group() && need.resource == kind.plural();
         let need = needs.iter().find(is_it);
         let known = need.and_then(|need| served.get(&(need.group, need.version)));
         known.is_some_and(|known| known.contains(kind.plural()))
     };
-    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(is_served).collect();
+    Kind::ALL.into_iter().filter(is_served).collect()
+}
+
+/// How the API server describes the groups of these kinds.
+async fn described(client: &Client, kinds: &[Kind]) -> kube::Result<HashMap<&'static str, Value>> {
     let groups: HashSet<&str> = kinds.iter().map(|kind| kind.group()).collect();
     let asked = groups.into_iter().map(|group| async move {
         let request = Request::get(schema::path(group)).body(Vec::new());
         let request = request.map_err(kube::Error::HttpError)?;
         Ok((group, client.request::<Value>(request).await?))
     });
-    let described: kube::Result<HashMap<_, _>> = join_all(asked).await.into_iter().collect();
+    join_all(asked).await.into_iter().collect()
+}
+
+/// What is served of our kinds in an older version.
+async fn outdated(
+    client: &Client,
+    needs: &[Need],
+    served: &Served,
+) -> Result<Vec<String>, Obstacle> {
+    let kinds = kinds_served(needs, served);
+    let described = described(client, &kinds).await;
     let described = described.map_err(|error| Obstacle::Passing(error.to_string()))?;
     let mut problems = Vec::new();
     for kind in kinds {
@@ -235,24 +298,9 @@ pub async fn may(
     verb: &str,
     scope: &Scope,
 ) -> kube::Result<bool> {
-    let (resource, subresource) = match resource.split_once('/') {
-        Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
-        None => (resource, None),
-    };
-    let namespace = match scope {
-        Scope::Cluster => None,
-        Scope::Namespace(namespace) => Some(namespace.clone()),
-    };
     let question = SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(ResourceAttributes {
-                group: Some(group.to_owned()),
-                resource: Some(resource.to_owned()),
-                subresource,
-                verb: Some(verb.to_owned()),
-                namespace,
-                ..ResourceAttributes::default()
-            }),
+            resource_attributes: Some(attributes(group, resource, verb, scope)),
             ..SelfSubjectAccessReviewSpec::default()
         },
         ..SelfSubjectAccessReview::default()
@@ -264,6 +312,56 @@ pub async fn may(
         Ok(answer) => Ok(answer.status.is_none_or(|status| status.allowed)),
         Err(kube::Error::Api(status)) if status.code == 403 => Ok(true),
         Err(error) => Err(error),
+    }
+}
+
+/// Whether a call of a ServiceAccount is allowed, as those say who may ask that about others.
+///
+/// # Errors
+///
+/// When the API server does not answer, or does not allow the question.
+pub async fn allows(
+    client: &Client,
+    (namespace, account): (&str, &str),
+    (group, resource, verb): (&str, &str, &str),
+    scope: &Scope,
+) -> kube::Result<bool> {
+    let groups = [
+        "system:authenticated".to_owned(),
+        "system:serviceaccounts".to_owned(),
+        format!("system:serviceaccounts:{namespace}"),
+    ];
+    let question = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: Some(format!("system:serviceaccount:{namespace}:{account}")),
+            groups: Some(groups.to_vec()),
+            resource_attributes: Some(attributes(group, resource, verb, scope)),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    };
+    let reviews = Api::all(client.clone());
+    let answer = reviews.create(&PostParams::default(), &question).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+/// A call as reviews of access name it.
+fn attributes(group: &str, resource: &str, verb: &str, scope: &Scope) -> ResourceAttributes {
+    let (resource, subresource) = match resource.split_once('/') {
+        Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+        None => (resource, None),
+    };
+    let namespace = match scope {
+        Scope::Cluster => None,
+        Scope::Namespace(namespace) => Some(namespace.clone()),
+    };
+    ResourceAttributes {
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        subresource,
+        verb: Some(verb.to_owned()),
+        namespace,
+        ..ResourceAttributes::default()
     }
 }
 

@@ -26,7 +26,7 @@ mod work;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use k8s_openapi::api::batch::v1::{Job, JobSpec};
+use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use kube::{Resource, ResourceExt};
 
@@ -37,7 +37,7 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
-use super::runs::{Graves, Untried, strays};
+use super::runs::{Graves, Untried, is_job_new, is_pod_new, strays};
 use super::shelves::Shelves;
 use crate::api::condition::Lifecycle;
 use crate::api::contract::label;
@@ -205,23 +205,23 @@ impl Wakes {
 
     pub(super) fn on_job(self: &Arc<Self>) -> Told<Job> {
         let wakes = Arc::clone(self);
-        Arc::new(move |change| {
-            let job = match change {
-                Change::Applied { object, .. } => object,
-                Change::Deleted { object, is_last } => {
-                    wakes.runs.graves.bury(object, *is_last);
-                    object
-                }
-            };
-            wakes.wake_owner(&**job);
+        Arc::new(move |change| match change {
+            Change::Applied { object, before } if !is_job_new(object, before.as_deref()) => {}
+            Change::Applied { object, .. } => wakes.wake_owner(&**object),
+            Change::Deleted { object, is_last } => {
+                wakes.runs.graves.bury(object, *is_last);
+                wakes.wake_owner(&**object);
+            }
         })
     }
 
     pub(super) fn on_pod(self: &Arc<Self>) -> Told<Pod> {
         let wakes = Arc::clone(self);
         Arc::new(move |change| match change {
-            Change::Applied { object, .. } => wakes.wake_owner(&**object),
-            Change::Deleted { object, .. } => wakes.wake_owner(&**object),
+            Change::Applied { object, before } if !is_pod_new(object, before.as_deref()) => {}
+            Change::Applied { object, .. } | Change::Deleted { object, .. } => {
+                wakes.wake_owner(&**object);
+            }
         })
     }
 
@@ -303,7 +303,10 @@ pub(super) fn prune_run(run: &mut AgentRun) {
     super::shelves::prune(run);
 }
 
-/// A Job without its template.
+/// Conditions of a Job that say how it ended.
+const ENDS: [&str; 2] = ["Complete", "Failed"];
+
+/// A Job without its template, and of its status only when it began and how it ended.
 pub(super) fn pruned_job(mut job: Job) -> Job {
     prune_job(&mut job);
     job
@@ -316,6 +319,14 @@ pub(super) fn prune_job(job: &mut Job) {
         ttl_seconds_after_finished: spec.ttl_seconds_after_finished,
         active_deadline_seconds: spec.active_deadline_seconds,
         ..JobSpec::default()
+    });
+    job.status = job.status.take().map(|status| JobStatus {
+        start_time: status.start_time,
+        conditions: status.conditions.map(|mut conditions| {
+            conditions.retain(|condition| ENDS.contains(&condition.type_.as_str()));
+            conditions
+        }),
+        ..JobStatus::default()
     });
 }
 

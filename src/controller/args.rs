@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::groups::Groups;
-use super::{agent_run, egress, lease, stream, variables};
+use super::{agent_run, egress, implementation_source, lease, stream, variables};
 use crate::api::contract::{env, port};
 use crate::cluster::policy;
 use crate::events;
@@ -27,6 +27,7 @@ pub struct Config {
     pub(super) events: events::Settings,
     pub(super) stream: stream::Settings,
     pub(super) egress: egress::Settings,
+    pub(super) inbox: implementation_source::Settings,
 }
 
 /// The program's own pod, as the downward API tells it.
@@ -63,6 +64,7 @@ impl Settings for Config {
         let events = events::Settings::read(reader);
         let stream = stream::Settings::read(reader);
         let egress = egress::Settings::read(reader);
+        let inbox = implementation_source::Settings::read(reader);
         let defaults = Defaults {
             admin_port: port::AGENTS_ADMIN,
             linger: "0s",
@@ -81,6 +83,7 @@ impl Settings for Config {
             events: events?,
             stream: stream?,
             egress: egress?,
+            inbox: inbox?,
         })
     }
 }

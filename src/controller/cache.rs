@@ -6,7 +6,9 @@
 mod feed;
 mod health;
 mod shelf;
+mod slim;
 
 pub(super) use feed::{Feed, Told};
 pub(super) use health::Health;
 pub(super) use shelf::{Change, Kept, Key, Shelf};
+pub(super) use slim::Slim;

@@ -9,9 +9,10 @@ use std::future::Future;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use json_patch::Patch as JsonPatch;
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, Patch as JsonPatch, PatchOperation, ReplaceOperation};
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::{NamespaceResourceScope, Request};
+use kube::core::{NamespaceResourceScope, Request, request};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::agent_run::Deprecated;
+use super::cache::Slim;
 use super::driver::fault::{Class, Fault};
 use super::driver::plan::Notice;
 use super::driver::untold::Untold;
@@ -159,12 +161,13 @@ impl Context {
         what: &'static str,
         object: &K,
     ) -> Result<K, Fault> {
-        let api: Api<K> = self.api(&object.namespace().unwrap_or_default());
         let params = PostParams {
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PostParams::default()
         };
-        self.write(what, api.create(&params, object)).await
+        let body = serde_json::to_vec(object);
+        let body = body.map_err(|error| Fault::new(what, Class::Config, &error.to_string()))?;
+        self.send(what, at(object).create(&params, body)).await
     }
 
     /// Changes an object, if it is still as it was seen.
@@ -174,21 +177,27 @@ impl Context {
         seen: &K,
         changes: Vec<Value>,
     ) -> Result<K, Fault> {
-        let api: Api<K> = self.api(&seen.namespace().unwrap_or_default());
-        let patch = Patch::<()>::Json(as_seen(what, seen, changes)?);
+        let changes = serde_json::from_value(Value::Array(changes));
+        let changes: Vec<PatchOperation> =
+            changes.map_err(|error| Fault::new(what, Class::Config, &error.to_string()))?;
+        let patch = Patch::<()>::Json(as_seen(seen, changes));
         let name = seen.name_any();
-        self.write(what, api.patch(&name, &manager(), &patch)).await
+        self.send(what, at(seen).patch(&name, &manager(), &patch))
+            .await
     }
 
     /// Replaces the status of an object, if the object is still as it was seen.
     pub(crate) async fn write_status<K: Thing>(&self, seen: &K, status: Value) -> Result<K, Fault> {
         const WHAT: &str = "write the status";
-        let api: Api<K> = self.api(&seen.namespace().unwrap_or_default());
-        let change = json!({"op": "add", "path": "/status", "value": status});
-        let patch = Patch::<()>::Json(as_seen(WHAT, seen, vec![change])?);
+        let change = AddOperation {
+            path: PointerBuf::from_tokens(["status"]),
+            value: status,
+        };
+        let patch = as_seen(seen, vec![PatchOperation::Add(change)]);
+        let patch = Patch::<()>::Json(patch);
         let name = seen.name_any();
-        self.write(WHAT, api.patch_status(&name, &manager(), &patch))
-            .await
+        let request = at(seen).patch_subresource("status", &name, &manager(), &patch);
+        self.send(WHAT, request).await
     }
 
     /// Deletes this very object and what belongs to it, in the background. One that is gone already counts as deleted.
@@ -225,6 +234,17 @@ impl Context {
         }
     }
 
+    /// Sends a write; what comes back is read without its managed fields.
+    async fn send<K: Thing>(
+        &self,
+        what: &'static str,
+        request: Result<http::Request<Vec<u8>>, request::Error>,
+    ) -> Result<K, Fault> {
+        let request = request.map_err(|error| Fault::new(what, Class::Spec, &error.to_string()))?;
+        let Slim(written) = self.write(what, self.client.request(request)).await?;
+        Ok(written)
+    }
+
     async fn write<T>(
         &self,
         what: &'static str,
@@ -252,6 +272,12 @@ async fn within_deadline<T>(
     }
 }
 
+/// Requests about objects of the kind and namespace of this one.
+fn at<K: Thing>(object: &K) -> Request {
+    let namespace = object.namespace().unwrap_or_default();
+    Request::new(K::url_path(&(), Some(&namespace)))
+}
+
 fn manager() -> PatchParams {
     PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -260,15 +286,12 @@ fn manager() -> PatchParams {
 }
 
 /// The changes, which the API server refuses with a conflict if someone else wrote since.
-fn as_seen<K: Resource>(
-    what: &'static str,
-    seen: &K,
-    changes: Vec<Value>,
-) -> Result<JsonPatch, Fault> {
-    let version = &seen.meta().resource_version;
-    let mut list =
-        vec![json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version})];
+fn as_seen<K: Resource>(seen: &K, changes: Vec<PatchOperation>) -> JsonPatch {
+    let version = ReplaceOperation {
+        path: PointerBuf::from_tokens(["metadata", "resourceVersion"]),
+        value: json!(seen.meta().resource_version),
+    };
+    let mut list = vec![PatchOperation::Replace(version)];
     list.extend(changes);
-    serde_json::from_value(Value::Array(list))
-        .map_err(|error| Fault::new(what, Class::Config, &error.to_string()))
+    JsonPatch(list)
 }

@@ -126,7 +126,7 @@ async fn reconcile<R: Reconciler>(
             return Ok(plan.next);
         }
     }
-    tracing::warn!(kind = %R::KIND, %key, "Not settled after {PASSES} passes, looking again later");
+    tracing::warn!(kind = %R::KIND, %key, passes = PASSES, "Not settled, looking again later");
     Err(Fault::new(
         "settle the object",
         Class::Retryable,
@@ -242,7 +242,7 @@ async fn try_once<R: Reconciler>(
         Err(_) => Err(Fault::new(
             "finish in time",
             Class::Retryable,
-            "the API server did not answer for a minute",
+            "it took longer than a minute",
         )),
     };
     let seconds = started.elapsed().as_secs_f64();

@@ -2,6 +2,8 @@
 
 mod api_server;
 
+#[cfg(test)]
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use kube::{Client, Config};
@@ -63,13 +65,17 @@ pub(crate) struct Egress {
 }
 
 impl Egress {
-    /// Nobody is called.
+    /// Nobody is called. The authorities of the system are read once: a simulation has thousands of these.
     #[cfg(test)]
-    pub(super) fn closed(metrics: &Metrics) -> Self {
-        let refused = metrics.egress_refused();
-        let settings = egress::Settings::default();
+    pub(super) fn closed() -> Self {
+        static GUARD: LazyLock<Guard> = LazyLock::new(|| {
+            let meter = opentelemetry::global::meter("closed");
+            let refused = meter.u64_counter("refused");
+            let settings = egress::Settings::default();
+            Guard::new(settings, Vec::new(), SystemResolver, refused.build()).unwrap()
+        });
         Self {
-            guard: Guard::new(settings, Vec::new(), SystemResolver, refused).unwrap(),
+            guard: GUARD.clone(),
             api_server: ApiServer::default(),
             slots: Semaphore::new(0),
             sync: Duration::ZERO,

@@ -1,8 +1,10 @@
 //! ImplementationSource: an issue tracker whose issues become ImplementationSpecs.
 //!
 //! [`plan`] says how a source stands and when it is read, [`sync`] reads it, [`tracker`] knows the trackers, [`issue`] what
-//! becomes of an issue. An issue that goes leaves its ImplementationSpec: someone may be working on it.
+//! becomes of an issue. What a tracker delivers waits in the cluster until [`inbox`] takes it over. An issue that goes
+//! leaves its ImplementationSpec: someone may be working on it.
 
+mod inbox;
 mod issue;
 mod plan;
 mod sync;
@@ -11,26 +13,27 @@ mod tracker;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 
-use super::cache::{Key, Shelf};
+use super::cache::{Change, Key, Shelf, Told};
 use super::context::Context;
-use super::driver::Reconciler;
 use super::driver::fault::Fault;
 use super::driver::plan::{Plan, Standing};
+use super::driver::queue::Priority;
+use super::driver::{Reconciler, Work};
 use super::notes::Notes;
-use super::shelves::Shelves;
+use super::shelves::{Shelves, prune};
 use super::stand::{Lack, failed};
 use crate::api::kind::Kind;
 use crate::api::kinds::shared::SecretRef;
 use crate::api::kinds::{ImplementationSource, ImplementationSourceStatus};
 use crate::api::names::Form;
+use crate::api::tracker::{SECRET_KEY, source_of};
+pub(super) use inbox::Settings;
+use inbox::Worked;
 use plan::{Action, Observed};
 use sync::Trail;
-
-/// The entry of a Secret that is meant if none is named.
-const KEY: &str = "token";
 
 /// The reconciler of sources.
 pub(super) struct ImplementationSources {
@@ -38,14 +41,19 @@ pub(super) struct ImplementationSources {
     shelves: Arc<Shelves>,
     /// How the last look at each tracker went.
     trails: Notes<Trail>,
+    /// How the last work on a delivery of each went.
+    worked: Notes<Worked>,
+    inbox: Settings,
 }
 
 impl ImplementationSources {
-    pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>) -> Self {
+    pub(super) fn new(context: Arc<Context>, shelves: Arc<Shelves>, inbox: Settings) -> Self {
         Self {
             context,
             shelves,
             trails: Notes::default(),
+            worked: Notes::default(),
+            inbox,
         }
     }
 
@@ -89,7 +97,26 @@ impl ImplementationSources {
 /// The entry that a reference means.
 fn key(reference: &SecretRef) -> &str {
     let key = reference.key.as_deref().map(str::trim);
-    key.filter(|key| !key.is_empty()).unwrap_or(KEY)
+    key.filter(|key| !key.is_empty()).unwrap_or(SECRET_KEY)
+}
+
+/// Looks again at the source of a delivery that came or went.
+pub(super) fn on_delivery(work: Work) -> Told<ConfigMap> {
+    Arc::new(move |change| {
+        let entry = match change {
+            Change::Applied { object, .. } | Change::Deleted { object, .. } => object,
+        };
+        if let Some(name) = source_of(entry) {
+            let namespace = entry.namespace().unwrap_or_default();
+            work.add(Key::new(namespace, name), Priority::Create);
+        }
+    })
+}
+
+/// Of a delivery that waits only that it does is kept: what it says is read when it is worked on.
+pub(super) fn prune_delivery(entry: &mut ConfigMap) {
+    prune(entry);
+    entry.data = None;
 }
 
 impl Reconciler for ImplementationSources {
@@ -113,9 +140,13 @@ impl Reconciler for ImplementationSources {
 
     async fn gather(&self, key: &Key, now: Timestamp) -> Result<Observed, Fault> {
         let source = self.shelves.sources.get(key);
-        let (missing, trail) = match &source {
-            Some(source) => (self.missing(source).await?, self.trails.about(&**source)),
-            None => (Vec::new(), None),
+        let (missing, trail, worked) = match &source {
+            Some(source) => (
+                self.missing(source).await?,
+                self.trails.about(&**source),
+                self.worked.about(&**source),
+            ),
+            None => (Vec::new(), None, None),
         };
         Ok(Observed {
             now,
@@ -123,6 +154,9 @@ impl Reconciler for ImplementationSources {
             policy: self.context.rules.current(),
             missing,
             trail,
+            inbox: inbox::sorted(self.shelves.inbox.of_owner(key)),
+            worked,
+            pace: self.inbox,
         })
     }
 
@@ -131,9 +165,13 @@ impl Reconciler for ImplementationSources {
     }
 
     async fn act(&self, observed: &Observed, action: &Action) -> Result<bool, Fault> {
-        match (action, &observed.source) {
-            (Action::Sync, Some(source)) => self.sync(source, observed.trail.as_deref()).await,
-            (Action::Sync, None) => Ok(false),
+        let Some(source) = &observed.source else {
+            return Ok(false);
+        };
+        match action {
+            Action::Sync => self.sync(source, observed.trail.as_deref()).await,
+            Action::Take(entry) => self.take(source, entry).await,
+            Action::Drop(entry) => self.drop(entry).await,
         }
     }
 

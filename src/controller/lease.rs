@@ -21,9 +21,10 @@ use kube::api::PostParams;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 use super::metrics::Metrics;
+use super::stream::Key;
 use crate::api::contract::FIELD_MANAGER;
 use crate::events::Emitter;
 use crate::kit::fence::{self, Fence, Keeper};
@@ -60,6 +61,8 @@ pub(crate) struct Post {
     pub(crate) readiness: Readiness,
     /// Ends this process when it has been asked to yield.
     pub(crate) ender: Ender,
+    /// What those who read the queue of this process must show.
+    pub(crate) key: Key,
 }
 
 /// Seeks the lease and keeps it.
@@ -160,6 +163,8 @@ impl Elector {
         let mut free_at = None;
         let mut is_listed = false;
         let mut version = self.version.clone();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let answer = seen.as_ref();
             let answer = answer.and_then(|lease| yielding::answer(lease, &self.post.identity));
@@ -190,11 +195,9 @@ impl Elector {
                         self.say(lease, answer).await;
                     }
                 }
-                () = sleep(LOOK), if self.settings.labels.is_some() => {
+                _ = looks.tick(), if self.settings.labels.is_some() => {
                     version = self.look().await;
-                    if let (true, true, Some(lease)) = (version.is_canary, self.is_ready(), &mut seen) {
-                        self.ask(lease).await;
-                    }
+                    self.ask(&version, seen.as_mut()).await;
                 }
                 () = sleep_until(free_at.unwrap_or_else(Instant::now)), if free_at.is_some() => {
                     let asked = Instant::now();
@@ -278,11 +281,12 @@ impl Elector {
             spec.holder_identity = Some(holder.to_owned());
         }
         let seconds = self.settings.duration.as_secs();
-        let is_own = holder == self.post.identity;
-        let revision = self.version.revision.clone().filter(|_| is_own);
         spec.lease_duration_seconds = i32::try_from(seconds).ok();
         spec.renew_time = Some(MicroTime(now));
-        yielding::held_by(lease, revision);
+        let is_own = holder == self.post.identity;
+        let revision = self.version.revision.clone().filter(|_| is_own);
+        let key = is_own.then(|| self.post.key.text().to_owned());
+        yielding::held_by(lease, revision, key);
     }
 
     /// Ours from the moment before the call that was answered, for the time in which it must be renewed.

@@ -25,6 +25,9 @@ pub(super) fn all(groups: &Groups, lease: Option<&str>) -> Vec<Need> {
     }
     for scope in groups.scopes(Group::Agents) {
         needs.extend(for_runs(&scope));
+        // What trackers delivered waits in them.
+        let verbs = &["list", "watch", "delete"];
+        needs.push(Need::other("", "configmaps", verbs, &scope));
     }
     for scope in groups.scopes(Group::Supporting) {
         needs.extend(for_tools(&scope));

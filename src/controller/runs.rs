@@ -1,7 +1,8 @@
 //! What the three kinds of runs have in common: AgentRun, ToolRun and OrchestrationRun are described in the same words.
 //!
-//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone, [`sight`] about whether it is, [`untried`] about whether there ever was one, [`graves`] about how it was last seen, [`poll`] about what has to be looked for.
+//! Pure, but for [`look`], which reads what more than one of them needs, and [`documents`], which makes it. [`loss`] is about a Job that is gone, [`sight`] about whether it is, [`untried`] about whether there ever was one, [`graves`] about how it was last seen, [`poll`] about what has to be looked for, [`alike`] about which changes matter.
 
+mod alike;
 pub(super) mod documents;
 mod graves;
 pub(super) mod look;
@@ -12,6 +13,7 @@ mod sight;
 pub(super) mod testing;
 mod untried;
 
+pub(super) use alike::{is_job_new, is_pod_new};
 pub(super) use graves::{Grave, Graves};
 pub(super) use loss::Loss;
 pub(super) use poll::next_look;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod};
 use kube::Resource;
 
 use super::cache::{Key, Shelf};
@@ -15,6 +15,7 @@ use crate::api::kinds::{
     ImplementationSpec, Memory, Orchestration, OrchestrationRun, Schedule, SecretBinding, Signal,
     SignalDelivery, Tool, ToolRun, VersionControlProvider, Workspace,
 };
+use crate::api::tracker::source_of;
 
 /// Keeps a whole manifest beside the object that it was made into.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -29,6 +30,8 @@ pub(super) struct Shelves {
     pub(super) providers: Arc<Shelf<AgentProvider>>,
     pub(super) implementations: Arc<Shelf<ImplementationSpec>>,
     pub(super) sources: Arc<Shelf<ImplementationSource>>,
+    /// Deliveries that wait for their sources.
+    pub(super) inbox: Arc<Shelf<ConfigMap>>,
     pub(super) hosts: Arc<Shelf<VersionControlProvider>>,
     pub(super) memories: Arc<Shelf<Memory>>,
     pub(super) signals: Arc<Shelf<Signal>>,
@@ -59,6 +62,7 @@ impl Default for Shelves {
             providers: Default::default(),
             implementations: Default::default(),
             sources: Default::default(),
+            inbox: Shelf::with_owner(source_of).into(),
             hosts: Default::default(),
             memories: Default::default(),
             signals: Default::default(),

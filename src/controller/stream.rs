@@ -1,10 +1,12 @@
 //! How the queue stands, for the sidecar and for people: as JSON when asked, and as a stream of server-sent events.
 //!
 //! Everything comes from the book that admission decides from. [`hub`] keeps the last events and knows the readers,
-//! [`reader`] is one of them, [`service`] answers requests, [`publisher`] tells of changes. Nobody who reads can hold up
+//! [`reader`] is one of them, [`service`] answers requests, [`publisher`] tells of changes, [`key`] is what callers
+//! from outside the pod must show. Nobody who reads can hold up
 //! anything: there is one ring of events for all readers, and who falls out of it is let go.
 
 mod hub;
+mod key;
 mod message;
 mod publisher;
 mod reader;
@@ -17,12 +19,14 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 pub(super) use hub::{Figures, Hub};
+pub(super) use key::Key;
 pub(crate) use settings::Settings;
 
 use super::agent_run::AgentRuns;
 use super::context::Context;
 use crate::kit::http::{Limits, Server, Transport};
 use crate::kit::program::{Error, Program, listen_narrow};
+use crate::kit::shutdown::Shutdown;
 use hub::READERS;
 use message::State;
 use publisher::Publisher;
@@ -37,19 +41,44 @@ const OWN_BUFFER: u32 = 16 * 1024;
 /// Who takes nothing for so long, although something is sent at least every [`reader::HEARTBEAT`], is gone.
 const STALLED: Duration = Duration::from_secs(45);
 
-/// Opens the port.
-pub(super) fn listen(settings: &Settings) -> Result<TcpListener, Error> {
-    listen_narrow(SERVER, settings.listen, SEND_BUFFER)
+/// The ports, open.
+pub(super) struct Listeners {
+    /// For the sidecar, which is in the same pod.
+    own: TcpListener,
+    /// For the control plane.
+    relay: Option<TcpListener>,
+}
+
+/// Opens the ports.
+pub(super) fn listen(settings: &Settings) -> Result<Listeners, Error> {
+    let open = |name, address| listen_narrow(name, address, SEND_BUFFER);
+    let relay = settings.relay.map(|address| open(RELAY, address));
+    Ok(Listeners {
+        own: open(SERVER, settings.listen)?,
+        relay: relay.transpose()?,
+    })
 }
 
 const SERVER: &str = "queue";
+const RELAY: &str = "queue-relay";
 
-/// Answers on the port, and tells of changes.
+/// Control planes that read at a time, and room for one that comes while another goes. Few, so that strangers who come to this
+/// port take no place from the sidecar.
+const RELAYS: usize = 32;
+
+/// What is shown, and where.
+pub(super) struct Show {
+    pub(super) settings: Settings,
+    pub(super) listeners: Listeners,
+    pub(super) key: Key,
+}
+
+/// Answers on the ports, and tells of changes.
 pub(super) fn start(
     program: &mut Program,
     context: &Arc<Context>,
     runs: &Arc<AgentRuns>,
-    (settings, listener): (Settings, TcpListener),
+    show: Show,
 ) -> Arc<Hub> {
     let hub = Arc::new(Hub::new());
     let state = State {
@@ -61,7 +90,7 @@ pub(super) fn start(
     let publisher = Publisher {
         state: state.clone(),
         runs: Arc::clone(runs),
-        interval: settings.interval,
+        interval: show.settings.interval,
     };
     program
         .tasks
@@ -72,22 +101,43 @@ pub(super) fn start(
             }
             Ok(())
         });
+    let Listeners { own, relay } = show.listeners;
+    // Room for those who only ask, so that they displace no reader.
+    serve(
+        program,
+        SERVER,
+        own,
+        READERS + 64,
+        Queue::open(state.clone()),
+    );
+    if let Some(relay) = relay {
+        let locked = Queue::locked(state, show.key);
+        serve(program, RELAY, relay, RELAYS, locked);
+    }
+    hub
+}
+
+/// Answers on one port.
+fn serve(
+    program: &mut Program,
+    name: &'static str,
+    listener: TcpListener,
+    connections: usize,
+    queue: impl FnOnce(Shutdown) -> Queue + Send + 'static,
+) {
     let server = Server {
         listener,
         transport: Transport::Plain,
         limits: Limits {
-            // Room for those who only ask, so that they displace no reader.
-            connections: READERS + 64,
+            connections,
             idle: STALLED,
             head_bytes: OWN_BUFFER,
             ..Limits::default()
         },
-        metrics: program.http.of(SERVER),
+        metrics: program.http.of(name),
     };
-    program.tasks.work("queue-stream", |shutdown| async move {
-        let service = Queue::new(state, shutdown.clone());
-        server.serve(service, shutdown).await;
+    program.tasks.work(name, |shutdown| async move {
+        server.serve(queue(shutdown.clone()), shutdown).await;
         Ok(())
     });
-    hub
 }

@@ -23,7 +23,7 @@ use super::driver::plan::{Plan, Standing};
 use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
-use super::runs::{Graves, Untried, strays};
+use super::runs::{Graves, Untried, is_job_new, is_pod_new, strays};
 use super::shelves::Shelves;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
@@ -158,21 +158,20 @@ impl Wakes {
 
     pub(super) fn on_job(self: &Arc<Self>) -> Told<Job> {
         let wakes = Arc::clone(self);
-        Arc::new(move |change| {
-            let job = match change {
-                Change::Applied { object, .. } => object,
-                Change::Deleted { object, is_last } => {
-                    wakes.runs.graves.bury(object, *is_last);
-                    object
-                }
-            };
-            wakes.wake_owner(&**job);
+        Arc::new(move |change| match change {
+            Change::Applied { object, before } if !is_job_new(object, before.as_deref()) => {}
+            Change::Applied { object, .. } => wakes.wake_owner(&**object),
+            Change::Deleted { object, is_last } => {
+                wakes.runs.graves.bury(object, *is_last);
+                wakes.wake_owner(&**object);
+            }
         })
     }
 
     pub(super) fn on_pod(self: &Arc<Self>) -> Told<Pod> {
         let wakes = Arc::clone(self);
         Arc::new(move |change| match change {
+            Change::Applied { object, before } if !is_pod_new(object, before.as_deref()) => {}
             Change::Applied { object, .. } | Change::Deleted { object, .. } => {
                 wakes.wake_owner(&**object);
             }

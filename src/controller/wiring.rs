@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use kube::core::NamespaceResourceScope;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use super::agent_run::{self, AgentRuns, Wakes};
@@ -20,7 +19,7 @@ use super::cache::{Feed, Health, Kept, Shelf, Told};
 use super::context::{Context, Thing};
 use super::driver::{self, Pace, Reconciler, Work};
 use super::groups::{Group, Groups};
-use super::implementation_source::ImplementationSources;
+use super::implementation_source::{self, ImplementationSources};
 use super::orchestration_run::{OrchestrationRuns, Wakes as Steps};
 use super::plain::{Plain, Plains, on_change, on_delivery, on_need};
 use super::schedule::{Schedules, on_target};
@@ -42,7 +41,11 @@ pub(super) fn start(
     program: &mut Program,
     context: Arc<Context>,
     groups: Groups,
-    (runs, stream): (agent_run::Settings, (stream::Settings, TcpListener)),
+    (runs, inbox, show): (
+        agent_run::Settings,
+        implementation_source::Settings,
+        stream::Show,
+    ),
     pace: Pace,
 ) {
     let shelves = Arc::new(Shelves {
@@ -64,10 +67,10 @@ pub(super) fn start(
     };
     let schedules = wiring.schedules(&shelves);
     let steps = wiring.orchestrations(&shelves, runs.grace, &schedules);
-    let (reconciler, wakes) = wiring.agents(&shelves, runs, &schedules, &steps);
+    let (reconciler, wakes) = wiring.agents(&shelves, (runs, inbox), &schedules, &steps);
     wiring.supporting(&shelves, &wakes, &steps);
     wiring.tools(&shelves, calls, &steps);
-    wiring.show(&shelves, &reconciler, stream);
+    wiring.show(&shelves, &reconciler, show);
     wiring.run();
 }
 
@@ -87,7 +90,7 @@ impl Wiring<'_> {
     fn agents(
         &mut self,
         shelves: &Arc<Shelves>,
-        settings: agent_run::Settings,
+        (settings, inbox): (agent_run::Settings, implementation_source::Settings),
         schedules: &Copied,
         steps: &Steps,
     ) -> (Arc<AgentRuns>, Arc<Wakes>) {
@@ -97,8 +100,13 @@ impl Wiring<'_> {
         let implementations = self.plain("implementations", shelves, &shelves.implementations);
         let hosts = self.plain("hosts", shelves, &shelves.hosts);
         let memories = self.plain("memories", shelves, &shelves.memories);
-        let sources = ImplementationSources::new(Arc::clone(&self.context), Arc::clone(shelves));
+        let context = Arc::clone(&self.context);
+        let sources = ImplementationSources::new(context, Arc::clone(shelves), inbox);
         let sources = self.work("sources", Arc::new(sources));
+        let prune = implementation_source::prune_delivery;
+        let deliveries = self.made(Group::Agents, label::DELIVERY, prune);
+        let told = implementation_source::on_delivery(sources.clone());
+        self.feed(&shelves.inbox, deliveries, &told);
         let agent_needs = || Needed(agents.clone(), Arc::clone(&shelves.agents));
 
         let jobs = self.made(Group::Agents, label::AGENT_RUN, agent_run::prune_job);

@@ -180,6 +180,8 @@ catalogue! {
     CertificateRejected: Warning, Reload;
     /// The certificate in use ends soon and no new one has come.
     CertificateExpiring: Warning, Reload;
+    /// The webhook could not make, store or announce a certificate of its own; it is tried again, and the old one stays.
+    CertificateRotationFailed: Warning, Reload;
     /// A changed policy file is in force.
     PolicyChanged: Normal, Reload;
     /// A changed policy file could not be used; the old policy stays.

@@ -7,6 +7,7 @@
 mod clients;
 mod material;
 mod metrics;
+mod presented;
 mod source;
 mod watch;
 mod wire;
@@ -23,6 +24,7 @@ use clients::Census;
 pub use clients::ClientMode;
 pub use material::Refused;
 pub use metrics::Metrics;
+pub use presented::Presented;
 pub use source::Source;
 use wire::Eye;
 

@@ -1,6 +1,6 @@
 //! What operators can set.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::api::contract::{env, port};
@@ -26,6 +26,8 @@ pub mod variable {
     pub const QUEUE_TARGET: &str = "AGENTS_SERVE_QUEUE_TARGET";
     /// Port of the page of the sidecar beside the controllers.
     pub const SIDECAR_TARGET: &str = "AGENTS_SERVE_SIDECAR_TARGET";
+    /// Whether calls of trackers are taken.
+    pub const DELIVERIES: &str = "AGENTS_SERVE_DELIVERIES";
     /// For whom tokens must be made.
     pub const AUDIENCES: &str = "AGENTS_SERVE_TOKEN_AUDIENCES";
     /// How long answers about who may do what are kept.
@@ -40,6 +42,8 @@ pub type Args = Flags<Config>;
 pub struct Config {
     pub(super) common: Common,
     pub(super) listen: SocketAddr,
+    /// Where the API answers over gRPC, if it does.
+    pub(super) grpc: Option<SocketAddr>,
     pub(super) connections: usize,
     pub(super) requests: usize,
     pub(super) namespaces: Namespaces,
@@ -49,6 +53,8 @@ pub struct Config {
     pub(super) keep: Keep,
     pub(super) readers: usize,
     pub(super) controllers: Controllers,
+    /// How many deliveries of trackers may wait; none if none are taken.
+    pub(super) deliveries: Option<usize>,
 }
 
 /// Where the controllers are found.
@@ -58,6 +64,8 @@ pub(super) struct Controllers {
     pub(super) lease: String,
     /// Its namespace, if it is not that of the pod.
     pub(super) namespace: Option<String>,
+    /// The namespace of their pods, which is that of the program's own pod.
+    pub(super) pods: Option<String>,
     /// Port at which they tell how their queue stands.
     pub(super) port: u16,
     /// Port at which the sidecar beside them has its page.
@@ -75,6 +83,7 @@ impl Settings for Config {
         let listen = reader.value(
             Setting::new(variable::LISTEN, "Where the API answers").or(any_address(port::SERVE)),
         );
+        let grpc = read_grpc(reader);
         let connections = reader.value(amount(
             variable::CONNECTIONS,
             "Connections that may be open at once",
@@ -92,21 +101,8 @@ impl Settings for Config {
         ));
         let namespaces = read_namespaces(reader);
         let default_namespace = read_default(reader);
-        let audiences = reader.value(
-            Setting::<Vec<String>>::new(
-                variable::AUDIENCES,
-                "Audiences of which a token must have one; those of the API server if empty",
-            )
-            .or("[]"),
-        );
-        let reviews_kept = reader.value(
-            Setting::<Duration>::new(
-                variable::REVIEWS_KEPT,
-                "How long is known who someone is and what they may do; a refusal is known for 2s at most",
-            )
-            .or("10s")
-            .within("0s", "5m"),
-        );
+        let reviews = read_reviews(reader);
+        let deliveries = read_deliveries(reader);
         reader.heading("Logs of runs");
         let keep = Keep::read(reader);
         let controllers = Controllers::read(reader);
@@ -115,20 +111,43 @@ impl Settings for Config {
             linger: "5s",
         };
         let common = Common::read(reader, defaults);
+        let (audiences, reviews_kept) = reviews?;
         Ok(Self {
             common: common?,
             listen: listen?,
+            grpc: grpc?,
             connections: connections?,
             requests: requests?,
             namespaces: namespaces?,
             default_namespace: default_namespace?,
-            audiences: audiences?,
-            reviews_kept: reviews_kept?,
+            audiences,
+            reviews_kept,
             keep: keep?,
             readers: readers?,
             controllers: controllers?,
+            deliveries: deliveries?,
         })
     }
+}
+
+/// For whom tokens must be, and how long is known what their owners may do.
+fn read_reviews(reader: &mut Reader<'_>) -> Result<(Vec<String>, Duration), Invalid> {
+    let audiences = reader.value(
+        Setting::<Vec<String>>::new(
+            variable::AUDIENCES,
+            "Audiences of which a token must have one; those of the API server if empty",
+        )
+        .or("[]"),
+    );
+    let kept = reader.value(
+        Setting::<Duration>::new(
+            variable::REVIEWS_KEPT,
+            "How long is known who someone is and what they may do; a refusal is known for 2s at most",
+        )
+        .or("10s")
+        .within("0s", "5m"),
+    );
+    Ok((audiences?, kept?))
 }
 
 fn read_namespaces(reader: &mut Reader<'_>) -> Result<Namespaces, Invalid> {
@@ -153,6 +172,52 @@ fn read_namespaces(reader: &mut Reader<'_>) -> Result<Namespaces, Invalid> {
         return Err(reader.contradiction(env::NAMESPACES, complaint));
     }
     Ok(namespaces)
+}
+
+fn read_grpc(reader: &mut Reader<'_>) -> Result<Option<SocketAddr>, Invalid> {
+    let is_on = reader.value(
+        Setting::<bool>::new(
+            env::GRPC_ENABLED,
+            "Whether the API answers over gRPC as well",
+        )
+        .or("false"),
+    );
+    let host = reader.value(
+        Setting::<String>::new(env::GRPC_HOST, "The address at which it does").or("0.0.0.0"),
+    );
+    let port = reader.value(
+        Setting::<usize>::new(env::GRPC_PORT, "The port at which it does; 0 for any")
+            .or(port::GRPC.to_string())
+            .within("0", "65535"),
+    );
+    let (is_on, host, port) = (is_on?, host?, port?);
+    let Ok(host) = host.trim().parse::<IpAddr>() else {
+        let complaint = "must be an address such as 0.0.0.0 or ::";
+        return Err(reader.contradiction(env::GRPC_HOST, complaint));
+    };
+    let port = u16::try_from(port).unwrap_or(port::GRPC);
+    Ok(is_on.then_some((host, port).into()))
+}
+
+fn read_deliveries(reader: &mut Reader<'_>) -> Result<Option<usize>, Invalid> {
+    reader.heading("Deliveries of trackers");
+    let is_on = reader.value(
+        Setting::<bool>::new(
+            variable::DELIVERIES,
+            "Whether signed calls of trackers are taken for ImplementationSources; the program then reads their Secrets",
+        )
+        .or("false"),
+    );
+    let most = reader.value(
+        Setting::<usize>::new(
+            env::DELIVERIES_MAX,
+            "Deliveries that may wait for the controllers; more are refused with 503",
+        )
+        .or("1000")
+        .within("1", "100000"),
+    );
+    let (is_on, most) = (is_on?, most?);
+    Ok(is_on.then_some(most))
 }
 
 fn read_default(reader: &mut Reader<'_>) -> Result<Option<String>, Invalid> {
@@ -180,18 +245,18 @@ impl Settings for Controllers {
         );
         let own = reader.optional(Setting::<String>::new(
             env::POD_NAMESPACE,
-            "Namespace of the program's own pod; the lease is sought there unless set otherwise",
+            "Namespace of the program's own pod; the pods of the controllers are sought there, and their lease unless set otherwise",
         ));
         let namespace = reader.optional(Setting::<String>::new(
             env::LEADER_ELECTION_LEASE_NAMESPACE,
-            "Namespace of the lease and of the pods of the controllers",
+            "Namespace of the lease of the controllers; also of their pods where that of the own pod is not known",
         ));
         let port = reader.value(
             Setting::<usize>::new(
                 variable::QUEUE_TARGET,
-                "Port at which the controllers tell how their queue stands; the API server must reach it, so their AGENTS_QUEUE_LISTEN must not be on loopback",
+                "Port at which the controllers tell a control plane how their queue stands; the API server must reach it, so their AGENTS_QUEUE_RELAY_LISTEN must not be on loopback",
             )
-            .or(port::QUEUE.to_string())
+            .or(port::QUEUE_RELAY.to_string())
             .within("1", "65535"),
         );
         let sidecar = reader.value(
@@ -202,10 +267,12 @@ impl Settings for Controllers {
             .or(port::SIDECAR_ADMIN.to_string())
             .within("1", "65535"),
         );
+        let (namespace, own) = (namespace?, own?);
         Ok(Self {
             lease: lease?,
-            namespace: namespace?.or(own?),
-            port: u16::try_from(port?).unwrap_or(port::QUEUE),
+            pods: own.clone().or_else(|| namespace.clone()),
+            namespace: namespace.or(own),
+            port: u16::try_from(port?).unwrap_or(port::QUEUE_RELAY),
             sidecar: u16::try_from(sidecar?).unwrap_or(port::SIDECAR_ADMIN),
         })
     }

@@ -18,6 +18,16 @@ closed_words! {
     pub enum Reason {
         /// There is no bearer token, or nobody knows it.
         Unauthenticated,
+        /// No source that is known here signed the call.
+        NotSigned,
+        /// The call is too old, or from the future.
+        Stale,
+        /// No source is about what the call is about.
+        OutOfScope,
+        /// As many deliveries wait as may.
+        QueueFull,
+        /// The control plane is not set to take deliveries.
+        DeliveriesOff,
         /// Whoever asks may not do this here.
         Forbidden,
         /// Nobody can be let in, because the program may not ask the cluster who someone is and what they may do.
@@ -86,6 +96,8 @@ pub(super) struct Fault {
     next_step: String,
     causes: Vec<Told>,
     retry_after: Option<u32>,
+    /// The methods that the path takes, where that is what is wrong.
+    allowed: Option<String>,
 }
 
 /// The body of every answer that is an error.
@@ -126,6 +138,7 @@ impl Fault {
             next_step: String::new(),
             causes: Vec::new(),
             retry_after: None,
+            allowed: None,
         }
     }
 
@@ -141,6 +154,14 @@ impl Fault {
     pub(super) fn again_after(self, seconds: u32) -> Self {
         Self {
             retry_after: Some(seconds),
+            ..self
+        }
+    }
+
+    /// The same, with the methods that the path takes.
+    pub(super) fn allowing(self, methods: String) -> Self {
+        Self {
+            allowed: Some(methods),
             ..self
         }
     }
@@ -178,28 +199,40 @@ impl Fault {
         self.reason
     }
 
-    /// As an answer.
-    pub(super) fn answer(self) -> Answer {
-        let Self {
-            status,
-            reason,
-            message,
-            next_step,
-            causes,
-            retry_after,
-        } = self;
-        let problem = Problem {
-            reason: reason.as_str().to_owned(),
-            message,
-            next_step: (!next_step.is_empty()).then_some(next_step),
-            causes,
+    /// What is told, as a sentence and as the body of an answer.
+    pub(super) fn told(self) -> (String, String) {
+        let problem = self.problem();
+        let sentence = match &problem.next_step {
+            Some(next) => format!("{}; {next}", problem.message),
+            None => problem.message.clone(),
         };
+        let text = serde_json::to_string(&problem).unwrap_or_default();
+        (sentence, text)
+    }
+
+    fn problem(self) -> Problem {
+        let next_step = Some(self.next_step).filter(|next| !next.is_empty());
+        Problem {
+            reason: self.reason.as_str().to_owned(),
+            message: self.message,
+            next_step,
+            causes: self.causes,
+        }
+    }
+
+    /// As an answer.
+    pub(super) fn answer(mut self) -> Answer {
+        let (status, reason, retry_after) = (self.status, self.reason, self.retry_after);
+        let allowed = self.allowed.take();
+        let problem = self.problem();
         let mut answer = answer::json(status, &problem);
         let headers = answer.headers_mut();
+        let allowed = allowed.and_then(|methods| HeaderValue::try_from(methods).ok());
+        headers.extend(allowed.map(|methods| (header::ALLOW, methods)));
         if let Some(seconds) = retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
-        if status == StatusCode::UNAUTHORIZED {
+        if status == StatusCode::UNAUTHORIZED && reason == Reason::Unauthenticated {
             let scheme = HeaderValue::from_static("Bearer");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
         }

@@ -1,6 +1,7 @@
 //! Who leads the controllers, as their lease says. Nobody's clock is compared with anybody else's: a lease is held as
 //! long as it was seen to be renewed within its duration, measured here.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::api::contract::annotation;
 
 /// Longest duration that a lease is believed to have.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -24,6 +27,19 @@ pub(super) struct Leader {
     pub(super) holder: String,
     /// Whether the lease is still held.
     pub(super) is_held: bool,
+    /// What it wants to be shown by those who read its queue.
+    pub(super) key: Option<Key>,
+}
+
+/// What is shown to a controller before it tells how its queue stands.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Key(pub(super) String);
+
+/// Never the key itself: it would end up in a log.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
 }
 
 impl Leader {
@@ -39,6 +55,8 @@ impl Leader {
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
     place: Arc<(String, String)>,
+    /// The namespace of the pods that can hold it.
+    pods: Arc<str>,
     leader: watch::Receiver<Option<Leader>>,
 }
 
@@ -51,7 +69,11 @@ pub(super) struct Follower {
 
 impl Lease {
     /// What tells who leads, and the task that follows the lease, which the caller must run.
-    pub(super) fn new(client: Client, namespace: String, name: String) -> (Self, Follower) {
+    pub(super) fn new(
+        client: Client,
+        (namespace, name): (String, String),
+        pods: &str,
+    ) -> (Self, Follower) {
         let (sender, leader) = watch::channel(None);
         let follower = Follower {
             leases: Api::namespaced(client, &namespace),
@@ -59,12 +81,23 @@ impl Lease {
             leader: sender,
         };
         let place = Arc::new((namespace, name));
-        (Self { place, leader }, follower)
+        let pods = pods.into();
+        let lease = Self {
+            place,
+            pods,
+            leader,
+        };
+        (lease, follower)
     }
 
     /// Namespace and name of the lease.
     pub(super) fn place(&self) -> (&str, &str) {
         (&self.place.0, &self.place.1)
+    }
+
+    /// The namespace in which the pod is that leads; the lease can be in another.
+    pub(super) fn pods(&self) -> &str {
+        &self.pods
     }
 
     /// Who leads, or led last.
@@ -109,6 +142,10 @@ impl Follower {
 
     /// Keeps who leads; until when that holds without a renewal.
     fn seen(&self, lease: Option<Object>) -> Option<Instant> {
+        let key = lease.as_ref().and_then(|lease| {
+            let annotations = lease.metadata.annotations.as_ref()?;
+            annotations.get(annotation::QUEUE_KEY).cloned().map(Key)
+        });
         let spec = lease.and_then(|lease| lease.spec);
         let holder = spec.as_ref().and_then(|spec| spec.holder_identity.clone());
         let holder = holder.filter(|holder| !holder.is_empty());
@@ -118,6 +155,7 @@ impl Follower {
         let now = holder.map(|holder| Leader {
             holder,
             is_held: true,
+            key,
         });
         let over = now.is_some().then(|| Instant::now() + held);
         self.leader.send_if_modified(|leader| {
@@ -154,6 +192,7 @@ mod tests {
             let leader = Leader {
                 holder: holder.to_owned(),
                 is_held: true,
+                key: None,
             };
             leader.pod().to_owned()
         };

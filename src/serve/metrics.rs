@@ -24,6 +24,7 @@ pub(super) struct Metrics {
     latency: Family<OperationLabel, Histogram, fn() -> Histogram>,
     reviews: Family<ReviewLabels, Counter>,
     pub(super) streams: StreamMetrics,
+    pub(super) deliveries: DeliveryMetrics,
 }
 
 impl Metrics {
@@ -33,12 +34,14 @@ impl Metrics {
             latency: Family::new_with_constructor(|| Histogram::new(BOUNDS)),
             reviews: Family::default(),
             streams: StreamMetrics::default(),
+            deliveries: DeliveryMetrics::default(),
         };
         let Self {
             requests,
             latency,
             reviews,
             streams,
+            deliveries,
         } = &metrics; // a metric left out here does not compile
         registry.register(
             "requests",
@@ -57,6 +60,7 @@ impl Metrics {
             reviews.clone(),
         );
         streams.register(registry);
+        deliveries.register(registry);
         for &operation in Id::ALL {
             let labels = Class::ALL.iter();
             let labels = labels.map(|&code| RequestLabels { operation, code });
@@ -84,6 +88,64 @@ impl Metrics {
     pub(super) fn reviewed(&self, review: Review, verdict: Verdict) {
         let labels = ReviewLabels { review, verdict };
         self.reviews.get_or_create(&labels).inc();
+    }
+}
+
+/// What is counted about calls of trackers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DeliveryMetrics {
+    came: Family<OutcomeLabel, Counter>,
+    waiting: Gauge,
+}
+
+impl DeliveryMetrics {
+    fn register(&self, registry: &mut Registry) {
+        let Self { came, waiting } = self;
+        registry.register(
+            "deliveries",
+            "Calls of trackers, by what became of them",
+            came.clone(),
+        );
+        let labels = Outcome::ALL.iter();
+        start_at_zero(came, labels.map(|&outcome| OutcomeLabel { outcome }));
+        registry.register(
+            "deliveries_waiting",
+            "Deliveries of trackers that wait for the controllers",
+            waiting.clone(),
+        );
+    }
+
+    pub(super) fn came(&self, outcome: Outcome) {
+        self.came.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    pub(super) fn waiting(&self, count: usize) {
+        self.waiting.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: Outcome,
+}
+
+closed_labels! {
+    /// What became of a call of a tracker.
+    pub(super) enum Outcome {
+        /// It waits for the controllers.
+        Queued = "queued",
+        /// It came before.
+        Duplicate = "duplicate",
+        /// It is about nothing that we take over.
+        Ignored = "ignored",
+        /// Nobody signed it.
+        Unsigned = "unsigned",
+        /// It is old, cannot be understood, or is about nothing that a source names.
+        Unfit = "unfit",
+        /// As many wait as may.
+        Full = "full",
+        /// The API server did not take it.
+        Failed = "failed",
     }
 }
 

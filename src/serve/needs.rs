@@ -7,8 +7,12 @@ use crate::cluster::{Namespaces, Need, Scope};
 
 const READ: &[&str] = &["get", "list", "watch"];
 
-/// Everything that is needed, for all scopes.
-pub(super) fn all(namespaces: &Namespaces, lease: &str) -> Vec<Need> {
+/// Everything that is needed, for all scopes, in the namespace of the lease and in that of the pods of the controllers.
+pub(super) fn all(
+    namespaces: &Namespaces,
+    (lease, pods): (&str, &str),
+    takes_calls: bool,
+) -> Vec<Need> {
     let mut needs = Vec::new();
     for scope in namespaces.scopes() {
         for kind in Kind::ALL {
@@ -22,10 +26,14 @@ pub(super) fn all(namespaces: &Namespaces, lease: &str) -> Vec<Need> {
             of(Kind::SignalDelivery, "", &["create"]),
         ]);
         needs.extend(others(&scope));
+        if takes_calls {
+            needs.extend(for_calls(&scope));
+        }
     }
     // Who leads the controllers, and how their queue stands.
     let scope = Scope::Namespace(lease.to_owned());
     let leases = Need::other("coordination.k8s.io", "leases", READ, &scope);
+    let scope = Scope::Namespace(pods.to_owned());
     needs.extend([leases, Need::other("", "pods/proxy", &["get"], &scope)]);
     needs
 }
@@ -35,5 +43,13 @@ fn others(scope: &Scope) -> [Need; 3] {
         Need::other("", "events", &["list"], scope),
         Need::other("", "pods", &["list"], scope),
         Need::other("", "pods/log", &["get"], scope),
+    ]
+}
+
+/// Calls of trackers are checked with Secrets and wait in ConfigMaps.
+fn for_calls(scope: &Scope) -> [Need; 2] {
+    [
+        Need::other("", "secrets", &["get"], scope),
+        Need::other("", "configmaps", &["list", "create"], scope),
     ]
 }

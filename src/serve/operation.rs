@@ -53,6 +53,12 @@ closed_labels! {
         QueueStream = "queueStream",
         /// How the sidecar beside the leader stands.
         Sidecar = "sidecar",
+        /// What GitHub calls us with.
+        GithubDelivery = "githubDelivery",
+        /// What Linear calls us with.
+        LinearDelivery = "linearDelivery",
+        /// What the tracker of one source calls us with.
+        SourceDelivery = "sourceDelivery",
         /// A file of the console.
         Console = "console",
         /// Anything else.
@@ -65,6 +71,8 @@ closed_labels! {
 pub(super) enum Access {
     /// Anyone.
     Open,
+    /// Who signs with the secret of a source; no token is asked for.
+    Signed,
     /// Anyone whom the cluster knows.
     Known,
     /// Who has this right in the namespace that is asked about.
@@ -185,6 +193,12 @@ mod tests {
                 operation.access == Access::Open,
                 [Id::Livez, Id::Readyz].contains(&operation.id),
                 "only health is open: {:?}",
+                operation.id
+            );
+            assert_eq!(
+                operation.access == Access::Signed,
+                operation.id.as_str().ends_with("Delivery"),
+                "and only trackers need no token: {:?}",
                 operation.id
             );
         }

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::answer::{self, Answer};
 use super::fault::{Fault, Reason};
-use super::leader::{Leader, Lease};
+use super::leader::{Key, Leader, Lease};
 use super::service::Call;
 use super::state::State;
 use super::stream::{About, Event, Filter, Hub, Wish, lines, open};
@@ -121,11 +121,15 @@ impl Relay {
 
     /// Reads the stream of the leader to its end.
     async fn read(&self, client: &Client, leader: &Leader) -> Result<(), String> {
-        let (namespace, _) = self.lease.place();
+        let namespace = self.lease.pods();
         let (pod, port) = (leader.pod(), self.port);
         let path = queue::STREAM;
         let uri = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
-        let request = Request::get(uri).body(Vec::new());
+        let mut request = Request::get(uri);
+        if let Some(Key(key)) = &leader.key {
+            request = request.header(queue::KEY, key);
+        }
+        let request = request.body(Vec::new());
         let request = request.map_err(|error| error.to_string())?;
         let opened = timeout(SILENCE, client.request_stream(request)).await;
         let opened = opened.map_err(|_| "no answer in time".to_owned())?;
@@ -185,7 +189,7 @@ pub(super) fn snapshot(state: &State) -> Result<Answer, Fault> {
         Latest::Told(data) => Ok(answer::whole(StatusCode::OK, "application/json", data)),
         Latest::Nothing(reason, why) => {
             Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, reason, why)
-                .next("look at the pods of agents-controllers; AGENTS_QUEUE_LISTEN must be an address that the API server reaches")
+                .next("look at the pods of agents-controllers; AGENTS_QUEUE_RELAY_LISTEN must be an address that the API server reaches")
                 .again_after(5))
         }
     }

@@ -49,7 +49,8 @@ pub(super) fn route(method: &Method, path: &str, query: &str) -> Result<Route, F
             StatusCode::METHOD_NOT_ALLOWED,
             Reason::MethodNotAllowed,
             format!("this path takes {}", others.join(" and ")),
-        )),
+        )
+        .allowing(others.join(", "))),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
-use http::{HeaderMap, Request, StatusCode, Version, header, request::Parts};
+use http::{HeaderMap, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
 use tower::Service;
@@ -18,13 +18,14 @@ use super::carry_out;
 use super::console;
 use super::fault::{Fault, Reason};
 use super::health;
+use super::inbound;
 use super::operation::{Access, Id, Operation};
 use super::route::{Route, route};
 use super::state::State;
 use crate::kit::http::{BodyError, read_body};
 
 /// Largest body of a request, in bytes: what the API server takes of one object.
-const BODY: usize = 1024 * 1024;
+pub(super) const BODY: usize = 1024 * 1024;
 
 /// Time for an operation, unless it waits for something on purpose.
 const DEADLINE: Duration = Duration::from_secs(25);
@@ -33,6 +34,23 @@ const DEADLINE: Duration = Duration::from_secs(25);
 #[derive(Clone)]
 pub(super) struct Api {
     state: Arc<State>,
+}
+
+/// A request, whichever way it came.
+pub(super) struct Asked {
+    /// What it asks for, if there is such a thing.
+    pub(super) found: Result<Route, Fault>,
+    pub(super) headers: HeaderMap,
+    pub(super) version: Version,
+    pub(super) body: Given,
+}
+
+/// The body of a request.
+pub(super) enum Given {
+    /// It is still to be read.
+    Coming(Incoming),
+    /// It is there.
+    Whole(Bytes),
 }
 
 /// A request that was let in.
@@ -81,33 +99,50 @@ impl Api {
             metrics.answered(Id::Console, page.status(), took);
             return page;
         }
-        let mut record = Record::default();
-        let given = self.answer(head, body, &mut record).await;
-        let reason = given.as_ref().err().map(Fault::reason);
-        let answer = given.unwrap_or_else(Fault::answer);
-        let id = record.operation.map_or(Id::None, |known| known.id);
-        let status = answer.status();
-        self.state.metrics.answered(id, status, begun.elapsed());
-        record.tell(status, reason);
-        answer
+        let query = head.uri.query().unwrap_or_default();
+        let asked = Asked {
+            found: route(&head.method, head.uri.path(), query),
+            headers: head.headers,
+            version: head.version,
+            body: Given::Coming(body),
+        };
+        self.call(asked).await.unwrap_or_else(Fault::answer)
     }
 
-    async fn answer(
-        &self,
-        head: Parts,
-        body: Incoming,
-        record: &mut Record,
-    ) -> Result<Answer, Fault> {
+    /// The answer to a request, whichever way it came; counted, and told in the log if it changes something.
+    pub(super) async fn call(&self, asked: Asked) -> Result<Answer, Fault> {
+        let begun = Instant::now();
+        let mut record = Record::default();
+        let given = self.answer(asked, &mut record).await;
+        let status = match &given {
+            Ok(answer) => answer.status(),
+            Err(fault) => fault.status,
+        };
+        let id = record.operation.map_or(Id::None, |known| known.id);
+        self.state.metrics.answered(id, status, begun.elapsed());
+        record.tell(status, given.as_ref().err().map(Fault::reason));
+        given
+    }
+
+    async fn answer(&self, asked: Asked, record: &mut Record) -> Result<Answer, Fault> {
         let state = &self.state;
-        let query = head.uri.query().unwrap_or_default();
-        let found = route(&head.method, head.uri.path(), query);
+        let Asked {
+            found,
+            headers,
+            version,
+            body,
+        } = asked;
         if let Ok(found) = &found {
             record.operation = Some(found.operation);
-            if found.operation.id == Id::Livez {
-                return Ok(health::live());
-            }
-            if found.operation.id == Id::Readyz {
-                return Ok(health::ready(&state.readiness));
+            match found.operation.access {
+                Access::Open if found.operation.id == Id::Livez => return Ok(health::live()),
+                Access::Open => return Ok(health::ready(&state.readiness)),
+                Access::Signed => {
+                    record.namespace.clone_from(&found.namespace);
+                    record.name.clone_from(&found.name);
+                    return inbound::take(state, found, &headers, body).await;
+                }
+                Access::Known | Access::There(_) | Access::Everywhere(_) | Access::AnyKind => {}
             }
         }
         let waits = found
@@ -118,7 +153,7 @@ impl Api {
             return Err(too_many());
         };
         // Also who asks for what there is not must be known first.
-        let caller = state.gatekeeper.who(&head.headers).await?;
+        let caller = state.gatekeeper.who(&headers).await?;
         record.caller = Some(Arc::clone(&caller));
         let route = found?;
         let namespace = namespace(&route, &state.default_namespace);
@@ -126,7 +161,7 @@ impl Api {
         record.name.clone_from(&route.name);
         self.let_in(&caller, &route, namespace.as_deref()).await?;
         let body = match route.operation.takes {
-            Some(_) => read(&head.headers, body).await?,
+            Some(_) => body.read(&headers, BODY, DEADLINE).await?,
             None => Bytes::new(),
         };
         let patience = DEADLINE + route.time("timeout").unwrap_or_default();
@@ -134,9 +169,9 @@ impl Api {
             route,
             namespace,
             caller,
-            headers: head.headers,
+            headers,
             body,
-            version: head.version,
+            version,
         };
         match timeout(patience, carry_out(state, call)).await {
             Ok(given) => given,
@@ -152,7 +187,7 @@ impl Api {
         namespace: Option<&str>,
     ) -> Result<(), Fault> {
         match route.operation.access {
-            Access::Open | Access::Known => return Ok(()),
+            Access::Open | Access::Signed | Access::Known => return Ok(()),
             Access::There(right) => {
                 let ask = Ask {
                     right,
@@ -218,30 +253,41 @@ fn namespace(route: &Route, default: &str) -> Option<String> {
     }
 }
 
-/// The body of a request. That it must be said to be JSON also keeps out forms of foreign pages.
-async fn read(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Fault> {
-    let content = headers.get(header::CONTENT_TYPE);
-    let content = content.and_then(|content| content.to_str().ok());
-    let kind = content.unwrap_or_default().split(';').next();
-    let kind = kind.unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
-        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        let message = "the body must be JSON and be said to be";
-        return Err(Fault::new(status, Reason::BadRequest, message)
-            .next("send the header Content-Type: application/json"));
-    }
-    match timeout(DEADLINE, read_body(body, BODY)).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(error @ BodyError::TooLarge { .. })) => {
-            let status = StatusCode::PAYLOAD_TOO_LARGE;
-            Err(Fault::new(status, Reason::TooLarge, error.to_string()))
+impl Given {
+    /// The whole body. That it must be said to be JSON also keeps out forms of foreign pages.
+    pub(super) async fn read(
+        self,
+        headers: &HeaderMap,
+        most: usize,
+        deadline: Duration,
+    ) -> Result<Bytes, Fault> {
+        let body = match self {
+            Self::Whole(bytes) => return Ok(bytes),
+            Self::Coming(body) => body,
+        };
+        let content = headers.get(header::CONTENT_TYPE);
+        let content = content.and_then(|content| content.to_str().ok());
+        let kind = content.unwrap_or_default().split(';').next();
+        let kind = kind.unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            let message = "the body must be JSON and be said to be";
+            return Err(Fault::new(status, Reason::BadRequest, message)
+                .next("send the header Content-Type: application/json"));
         }
-        Ok(Err(error @ BodyError::Broken(_))) => Err(Fault::bad_request(error.to_string())),
-        Err(_) => Err(overdue()),
+        match timeout(deadline, read_body(body, most)).await {
+            Ok(Ok(body)) => Ok(body),
+            Ok(Err(error @ BodyError::TooLarge { .. })) => {
+                let status = StatusCode::PAYLOAD_TOO_LARGE;
+                Err(Fault::new(status, Reason::TooLarge, error.to_string()))
+            }
+            Ok(Err(error @ BodyError::Broken(_))) => Err(Fault::bad_request(error.to_string())),
+            Err(_) => Err(overdue()),
+        }
     }
 }
 
-fn too_many() -> Fault {
+pub(super) fn too_many() -> Fault {
     let message = "too many requests are in flight";
     Fault::new(
         StatusCode::TOO_MANY_REQUESTS,

@@ -102,7 +102,7 @@ impl Sidecar {
     }
 
     async fn read(&self, pod: &str) -> Result<Page, String> {
-        let (namespace, port, path) = (self.lease.place().0, self.port, path::METRICS);
+        let (namespace, port, path) = (self.lease.pods(), self.port, path::METRICS);
         let uri = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
         let request = Request::get(uri).body(Vec::new());
         let request = request.map_err(|error| error.to_string())?;

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::auth::{Ask, Caller, Gatekeeper, Right};
 use super::fault::{Fault, Reason};
+use super::inbound::Inbound;
 use super::metrics::Metrics;
 use super::queue::Relay;
 use super::sidecar::Sidecar;
@@ -41,6 +42,8 @@ pub(super) struct State {
     pub(super) queue: Arc<Relay>,
     /// How the sidecar beside the leader stands.
     pub(super) sidecar: Sidecar,
+    /// What takes calls of trackers in, where that is switched on.
+    pub(super) inbound: Option<Arc<Inbound>>,
     pub(super) shutdown: Shutdown,
     /// The description of the API.
     pub(super) document: Bytes,

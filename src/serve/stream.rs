@@ -15,6 +15,7 @@ use futures::future::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::json;
+use tokio::time::Instant;
 
 pub(super) use follow::Board;
 pub(super) use hub::{About, Event, Filter, Hub, lines};
@@ -29,7 +30,7 @@ use crate::api::cause::listed;
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
 use hub::in_lines;
-use reader::{Reader, StillAllowed, said};
+use reader::{HEARTBEAT, Reader, StillAllowed, said};
 use shelf::Known;
 
 /// Where a reader says which event it had last.
@@ -112,6 +113,7 @@ pub(super) fn open(
         news: hub.news(),
         shutdown: state.shutdown.clone(),
         still_allowed: still_allowed(state, call),
+        next_look: Instant::now() + HEARTBEAT,
         named,
         brief,
     };
@@ -208,7 +210,7 @@ fn still_allowed(state: &Arc<State>, call: &Call) -> StillAllowed {
                     .await
                     .map(drop),
                 Access::Everywhere(right) => state.demand_everywhere(&caller, right).await,
-                Access::Open | Access::Known | Access::There(_) => Ok(()),
+                Access::Open | Access::Signed | Access::Known | Access::There(_) => Ok(()),
             };
             asked.err().as_ref().and_then(lasting)
         }

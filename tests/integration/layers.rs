@@ -1,4 +1,5 @@
-//! The direction of imports, held by reading the sources: `programs -> cli -> serve -> controller -> events -> {kit, api}`.
+//! The direction of imports, held by reading the sources: `programs -> cli -> serve -> controller -> {events, cluster} -> {kit, api}`,
+//! and `admission`, which stands on `api`.
 //!
 //! The compiler checks what a package may see (`make lint` checks each package alone); this checks what a module may see.
 

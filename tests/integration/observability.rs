@@ -8,4 +8,4 @@ pub(crate) mod names;
 mod pictures;
 mod promtool;
 pub(crate) mod rules;
-mod runbooks;
+pub(crate) mod runbooks;

@@ -1,8 +1,11 @@
 //! The commands of `agents` that talk to a cluster, as a person runs them, against the real API server.
 
+mod check;
 mod crds;
+pub(crate) mod doctor;
 mod explain;
 mod logs;
+mod queue;
 mod release;
 mod runs;
 mod upgrade;

@@ -3,7 +3,9 @@
 mod access;
 mod alone;
 mod approvals;
+mod deliveries;
 mod document;
+mod grpc;
 mod runs;
 pub(crate) mod scene;
 mod streams;

@@ -131,7 +131,7 @@ async fn build_tools(wanted: &[String]) -> Result<()> {
     };
     if wanted.is_empty() {
         // First, since it is quick. Tests that need it are left out by name where it cannot be had.
-        if let Err(error) = Python::with_packages(report).await {
+        if let Err(error) = Python::with_packages(report, tools::PYTHON).await {
             report.line(format!("no packages for Python: {error:#}"));
         }
     }

@@ -3,6 +3,7 @@
 //! Stays until Ctrl-C, then leaves nothing behind.
 
 mod admission;
+mod custody;
 mod pods;
 mod processes;
 mod runs;
@@ -10,6 +11,7 @@ mod scraper;
 
 use agents::api::contract::path;
 use anyhow::{Context, Result};
+use custody::Story;
 use scraper::{QUERY, Scraper};
 use std::{env, net::SocketAddr};
 use support::{
@@ -26,6 +28,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Namespace of the examples; the one that operators' settings name by default.
 const EXAMPLES: &str = "agents";
+
+/// Who looks at the console: a ServiceAccount of that namespace.
+const VISITOR: &str = "visitor";
 
 /// A program that is up, and where its admin endpoint answers on this machine.
 struct Up {
@@ -52,6 +57,14 @@ enum Held {
 struct Programs {
     up: Vec<Up>,
     webhook: admission::Webhook,
+    console: Console,
+}
+
+/// Where the console answers on this machine.
+struct Console {
+    address: SocketAddr,
+    /// Keeps the way to it open, if it is in a pod.
+    _held: Option<Relay>,
 }
 
 /// Shows everything until someone presses Ctrl-C.
@@ -79,6 +92,9 @@ struct Stage {
     refusal: String,
     /// What kubectl printed about runs that had ended; none where no pod can run.
     runs: Option<String>,
+    /// What became of a Job that was deleted; none there as well.
+    story: Option<Story>,
+    console: Console,
     scraper: Scraper,
 }
 
@@ -103,11 +119,14 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
     let Programs {
         up: programs,
         webhook,
+        console,
     } = if has_node {
         tokio::try_join!(kinds, pods::import(&lab, &own))?;
+        report.line("our programs start as pods");
         pods::start(&lab).await?
     } else {
         kinds.await?;
+        report.line("our programs start as processes of this machine");
         processes::start(&lab, &own).await?
     };
     report.line(format!("{} programs are ready", programs.len()));
@@ -119,9 +138,16 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
         "the examples are applied; lab and programs were ready after {}",
         spoken(report.elapsed())
     ));
-    let runs = match has_node {
-        true => Some(runs::finish(&lab).await?),
-        false => None,
+    let (runs, story) = match has_node {
+        true => {
+            report.line("waiting for the runs among them");
+            let runs = runs::finish(&lab).await?;
+            (Some(runs), Some(custody::lose(&lab, &own, report).await?))
+        }
+        false => {
+            report.line("no pod can run here, so no run ends and no Job is deleted");
+            (None, None)
+        }
     };
     let scraper = scraper::start(&programs).await?;
     report.line("Prometheus has scraped what they count");
@@ -130,6 +156,8 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
         programs,
         refusal,
         runs,
+        story,
+        console,
         scraper,
     })
 }
@@ -151,6 +179,18 @@ async fn possible(wanted: Tier, report: Report) -> Result<Tier> {
 async fn create_namespace(lab: &Lab) -> Result<()> {
     let create = ["create", "namespace", EXAMPLES];
     lab.kubectl().run(&create).await?.ok()?;
+    let kubectl = lab.kubectl().in_namespace(EXAMPLES);
+    let account = ["create", "serviceaccount", VISITOR];
+    kubectl.run(&account).await?.ok()?;
+    let subject = format!("--serviceaccount={EXAMPLES}:{VISITOR}");
+    let bind = [
+        "create",
+        "rolebinding",
+        VISITOR,
+        "--clusterrole=cluster-admin",
+        &subject,
+    ];
+    kubectl.run(&bind).await?.ok()?;
     Ok(())
 }
 
@@ -171,7 +211,8 @@ fn guide(name: &LabName, stage: &Stage) -> Result<String> {
     let refused = fixtures::repository().join(admission::REFUSED);
     let kubectl = stage.lab.kubectl_program();
     let folder = kubectl.parent().context("kubectl is in no folder")?;
-    let mut text = format!(
+    let mut text = story(stage.story.as_ref());
+    text += &format!(
         "
 Everything is up. In another terminal:
 
@@ -187,6 +228,9 @@ Try
   kubectl --namespace {EXAMPLES} get events          the same refusal as an Event, for those who look later
   kubectl --namespace {EXAMPLES} get agentruns       {}
 {}
+The console is at http://{}/ and asks for a token, which this prints:
+  kubectl --namespace {EXAMPLES} create token {VISITOR}
+
 The programs answer at
 ",
         stage.lab.kubeconfig().display(),
@@ -198,6 +242,7 @@ The programs answer at
             None => "the runs of the examples wait for a node, which is not there",
         },
         indented(stage.runs.as_deref().unwrap_or_default()),
+        stage.console.address,
     );
     for up in &stage.programs {
         let page = match up.has_page() {
@@ -223,6 +268,33 @@ Ctrl-C ends it and leaves nothing behind.",
         answer = indented(&stage.scraper.answer),
     ));
     Ok(text)
+}
+
+/// What became of the Job that was deleted, or why there was none.
+fn story(story: Option<&Story>) -> String {
+    let run = custody::RUN;
+    match story {
+        None => "
+Not shown here: runs that end, and a Job that is deleted by hand while its outcome is still recorded. Both need pods, which run as root on Linux.
+"
+        .to_owned(),
+        Some(Story {
+            deleted,
+            run: line,
+            explained,
+        }) => format!(
+            "
+The Job of the run {run} was deleted by hand while it worked. kubectl printed
+{}
+A finalizer held it and its pod until the outcome was stored. The run shows
+{}
+and `agents explain {run}` says
+{}",
+            indented(deleted),
+            indented(line),
+            indented(explained)
+        ),
+    }
 }
 
 fn indented(text: &str) -> String {

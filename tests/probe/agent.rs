@@ -1,10 +1,12 @@
-//! A small agent: ends well, ends badly, takes more memory than it may, or works until it is stopped.
+//! A small agent: ends well, ends badly, takes more memory than it may, works for a while, or works until it is stopped.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::ValueEnum;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
 
 /// What the agent does.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -17,8 +19,12 @@ pub(crate) enum Behaviour {
     Eat,
     /// Works until it is told to stop.
     Wait,
+    /// Works for a while and ends well, whatever it is told.
+    Work,
 }
 
+/// Long enough for someone to interfere.
+const WORK: Duration = Duration::from_secs(8);
 /// As a shell reports a program that ended on SIGTERM.
 const TERMINATED: u8 = 143;
 /// Memory that is taken at a time; more than this machine has is never asked for at once.
@@ -47,6 +53,12 @@ pub(crate) async fn behave(behaviour: Behaviour) -> Result<ExitCode> {
             stop.recv().await;
             println!("stopped");
             Ok(ExitCode::from(TERMINATED))
+        }
+        Behaviour::Work => {
+            println!("at work");
+            sleep(WORK).await;
+            println!("done");
+            Ok(ExitCode::SUCCESS)
         }
     }
 }

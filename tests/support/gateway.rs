@@ -2,7 +2,7 @@
 //! made, but whoever made it never hears of it. So a crash can be tried at every step without a line of code for it.
 
 use anyhow::{Context, Result};
-use http::{Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -48,6 +48,8 @@ struct Shared {
     /// Requests that were held back so far.
     holding: watch::Sender<usize>,
     altered: watch::Sender<Option<fn(&mut Value)>>,
+    /// What answers say of the time, if not the truth.
+    time: watch::Sender<Option<HeaderValue>>,
 }
 
 /// Which requests are held back, by method and path.
@@ -80,6 +82,7 @@ impl Gateway {
             held: watch::Sender::new(None),
             holding: watch::Sender::new(0),
             altered: watch::Sender::new(None),
+            time: watch::Sender::new(None),
         });
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, Arc::clone(&shared)));
@@ -110,6 +113,11 @@ impl Gateway {
     /// What the API server did not allow, as method and path.
     pub fn refused(&self) -> Vec<String> {
         locked(&self.shared.refused).clone()
+    }
+
+    /// Tells this time with every answer from now on, as a server whose clock is wrong.
+    pub fn tell_time(&self, time: HeaderValue) {
+        self.shared.time.send_replace(Some(time));
     }
 
     /// Holds such requests back from now on. Who breaks one off has never made it.
@@ -172,7 +180,10 @@ impl Shared {
         if is_last.is_none() && method != Method::GET {
             locked(&self.asides).push(format!("{method} {path}"));
         }
-        let answer = self.forward(request).await?;
+        let mut answer = self.forward(request).await?;
+        if let Some(time) = &*self.time.borrow() {
+            answer.headers_mut().insert(header::DATE, time.clone());
+        }
         if matches!(answer.status().as_u16(), 401 | 403) {
             locked(&self.refused).push(format!("{method} {path}"));
         }

@@ -12,6 +12,7 @@ use agents::{
     },
 };
 
+use crate::certificate::rotator;
 use crate::decide::Stance;
 use crate::own::Own;
 use crate::{lookup, policy};
@@ -29,7 +30,15 @@ pub mod variable {
     /// Name of our webhook configurations.
     pub const CONFIGURATION_NAME: &str = "AGENTS_WEBHOOK_CONFIGURATION_NAME";
     /// How far the webhook has been rolled out.
-    pub const RUNG: &str = "AGENTS_WEBHOOK_RUNG";
+    pub const RUNG: &str = agents::api::contract::env::WEBHOOK_RUNG;
+    /// Secret of certificates that the webhook makes itself.
+    pub const ROTATOR_SECRET: &str = "AGENTS_WEBHOOK_ROTATOR_SECRET";
+    /// How long such a certificate lasts.
+    pub const ROTATOR_LIFETIME: &str = "AGENTS_WEBHOOK_ROTATOR_LIFETIME";
+    /// How long their authority lasts.
+    pub const ROTATOR_AUTHORITY_LIFETIME: &str = "AGENTS_WEBHOOK_ROTATOR_AUTHORITY_LIFETIME";
+    /// How long API servers have known an authority before it is used.
+    pub const ROTATOR_SETTLE: &str = "AGENTS_WEBHOOK_ROTATOR_SETTLE";
     /// Who restores statuses from a backup.
     pub const RESTORE_USERS: &str = "AGENTS_WEBHOOK_RESTORE_USERS";
 }
@@ -64,6 +73,8 @@ pub struct Config {
     pub registration: String,
     /// Certificate, key, and what is asked of clients.
     pub tls: Options,
+    /// Whether the webhook makes its certificate itself.
+    pub rotator: rotator::Settings,
 }
 
 /// Whether there is a cluster to look things up in and to write to.
@@ -138,6 +149,7 @@ impl Settings for Config {
         let own = Own::read(reader);
         let events = events::Settings::read(reader);
         let tls = Options::read(reader);
+        let rotator = rotator::Settings::read(reader);
         let common = Common::read(
             reader,
             Defaults {
@@ -146,6 +158,8 @@ impl Settings for Config {
                 linger: "5s",
             },
         );
+        let (tls, rotator) = (tls?, rotator?);
+        rotator.check(reader, &tls)?;
         Ok(Self {
             common: common?,
             listen: listen?,
@@ -158,7 +172,8 @@ impl Settings for Config {
             own: own?,
             events: events?,
             registration: registration?,
-            tls: tls?,
+            tls,
+            rotator,
         })
     }
 }

@@ -1,4 +1,7 @@
-//! Tells the cluster what the certificate source has to say: a Warning Event where someone should look.
+//! Tells the cluster what the certificate source has to say: a Warning Event where someone should look. Where nobody else
+//! makes the certificate, [`rotator`] does.
+
+pub mod rotator;
 
 use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
 use agents::kit::shutdown::Shutdown;

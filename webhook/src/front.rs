@@ -17,11 +17,12 @@ use agents::kit::tls;
 use futures::TryFutureExt;
 use kube::Client;
 use tokio::net::TcpListener;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 
 use crate::actor::{self, Actors};
 use crate::args::{Args, Cluster, Config};
 use crate::certificate;
+use crate::certificate::rotator::{self, Place, Rotator};
 use crate::lookup::{self, Lookup};
 use crate::metrics::Metrics;
 use crate::notices::Notices;
@@ -62,12 +63,14 @@ async fn assemble(config: Config, notes: Notes) -> Result<Program, Error> {
         events,
         registration,
         tls,
+        rotator,
     } = config; // a setting left out here does not compile
     let instance = common.otlp.instance.clone().unwrap_or_default();
     let mut program = Program::start(IDENTITY, ADMIN_PATHS, common, notes).await?;
     let mut policies = load(&mut program, policy)?;
     let listener = listen_on(SERVER, listen).await?;
     let port = listener.local_addr().unwrap_or(listen);
+    let own_pair = (tls.names.clone(), tls.files.clone());
     let source = certificates(&mut program, tls, port);
     let ties = match cluster {
         Cluster::Follow => {
@@ -77,6 +80,7 @@ async fn assemble(config: Config, notes: Notes) -> Result<Program, Error> {
                 own,
                 events,
                 registration: (registration, stance.rung),
+                rotator: (rotator, own_pair),
             };
             tie(&mut program, connect().await?, settings, &source)
         }
@@ -94,6 +98,7 @@ async fn assemble(config: Config, notes: Notes) -> Result<Program, Error> {
     let requests = program.telemetry().requests();
     let room = Room::new(reviews).behind(program.http.of(SERVER));
     let service = service(Arc::new(admission), room, requests);
+    let source = (source, ties.first);
     serve(&mut program, listener, source, connections, service);
     Ok(program)
 }
@@ -104,6 +109,8 @@ struct Ties {
     lookup: Lookup,
     side: Side,
     herald: Option<Herald>,
+    /// Says when the first certificate of our own is there, where we make them.
+    first: Option<oneshot::Receiver<()>>,
 }
 
 impl Ties {
@@ -121,6 +128,8 @@ struct ClusterSettings {
     events: events::Settings,
     /// Name of our configurations, and the rung that they should be those of.
     registration: (String, Rung),
+    /// How certificates of our own are made, whom they are for, and where the server reads them.
+    rotator: (rotator::Settings, (Vec<String>, tls::Files)),
 }
 
 /// Starts all that reads from the cluster and writes to it.
@@ -136,11 +145,21 @@ fn tie(
         own,
         events,
         registration,
+        rotator,
     } = settings;
     let lookup = follow(program, client.clone(), &lookup);
     let reporter = Reporter::new(reporter::WEBHOOK, &instance);
     let emitter = events::attach(program, client.clone(), events, reporter);
+    let home = own.home(client.default_namespace());
     let own = own.regarding(&instance, client.default_namespace());
+    let told = (emitter.clone(), own.clone());
+    let first = rotate(
+        program,
+        client.clone(),
+        (home, &registration.0),
+        rotator,
+        told,
+    );
     let herald = Herald::new(emitter.clone(), own.clone());
     tell_of_certificate(program, source.notices(), emitter.clone(), own);
     watch_registration(program, client.clone(), registration, emitter.clone());
@@ -148,6 +167,7 @@ fn tie(
         lookup,
         side: attach(program, client, emitter),
         herald: Some(herald),
+        first,
     }
 }
 
@@ -165,7 +185,7 @@ fn certificates(program: &mut Program, options: tls::Options, port: SocketAddr) 
 fn serve(
     program: &mut Program,
     listener: TcpListener,
-    source: tls::Source,
+    (source, first): (tls::Source, Option<oneshot::Receiver<()>>),
     connections: usize,
     service: impl HttpService,
 ) {
@@ -178,8 +198,15 @@ fn serve(
         },
         metrics: program.http.of(SERVER),
     };
-    program.tasks.support("certificate", |shutdown| {
-        source.run(shutdown).map_err(Into::into)
+    program.tasks.support("certificate", |shutdown| async move {
+        if let Some(first) = first {
+            // Files that we have yet to make are not missing.
+            tokio::select! {
+                _ = shutdown.started() => return Ok(()),
+                _ = first => {}
+            }
+        }
+        source.run(shutdown).await.map_err(Into::into)
     });
     program.tasks.work(SERVER, |shutdown| async move {
         server.serve(service, shutdown).await;
@@ -239,6 +266,32 @@ fn watch_registration(
             warden.run(shutdown).await;
             Ok(())
         });
+}
+
+/// The task that makes certificates, where nobody else does. Says when the first is there.
+fn rotate(
+    program: &mut Program,
+    client: Client,
+    (namespace, registration): (String, &str),
+    (settings, (names, files)): (rotator::Settings, (Vec<String>, tls::Files)),
+    told: (Emitter, Regarding),
+) -> Option<oneshot::Receiver<()>> {
+    let metrics = rotator::Metrics::register(program.metrics());
+    let rotator::Settings { secret, terms } = settings;
+    let secret = secret?;
+    let place = Place {
+        namespace,
+        secret,
+        registration: registration.to_owned(),
+        names,
+        files,
+    };
+    let (rotator, first) = Rotator::new(client, place, terms, metrics, told);
+    program.tasks.support("rotator", |shutdown| async move {
+        rotator.run(shutdown).await;
+        Ok(())
+    });
+    Some(first)
 }
 
 /// The task that tells the cluster of trouble with the certificate.

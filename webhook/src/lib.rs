@@ -6,8 +6,9 @@
 //! a refusal. What cannot be decided is a [`refusal`].
 //!
 //! [`policy`] and [`lookup`] are what decisions go by, [`actor`] keeps who deleted a Job, [`metrics`] is what is counted,
-//! [`registration`] looks at what the cluster was told about us, [`certificate`] tells of trouble with ours, [`own`] is
-//! the program's own pod, [`args`] is what operators can set, and [`front`] puts it all together.
+//! [`registration`] looks at what the cluster was told about us, [`certificate`] tells of trouble with ours and makes it
+//! where nobody else does, [`own`] is the program's own pod, [`args`] is what operators can set, and [`front`] puts it all
+//! together.
 
 pub mod actor;
 pub mod args;

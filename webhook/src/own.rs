@@ -32,9 +32,14 @@ impl config::Settings for Own {
 }
 
 impl Own {
+    /// The namespace of the pod, or else the one that the client is at home in.
+    pub fn home(&self, of_client: &str) -> String {
+        let namespace = self.namespace.as_deref();
+        namespace.unwrap_or(of_client).to_owned()
+    }
+
     /// The pod of this name, in its namespace or else in the one that the client is at home in.
     pub fn regarding(&self, pod: &str, home: &str) -> Regarding {
-        let namespace = self.namespace.as_deref().unwrap_or(home);
-        Regarding::pod(namespace, pod, self.uid.clone())
+        Regarding::pod(&self.home(home), pod, self.uid.clone())
     }
 }

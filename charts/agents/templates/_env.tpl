@@ -27,6 +27,9 @@
   "JANGAR_AGENTS_CONTROLLER_RATE_REPO" $c.rate.perRepo
   "JANGAR_AGENTS_CONTROLLER_RATE_CLUSTER" $c.rate.cluster
   "JANGAR_AGENTS_CONTROLLER_AGENTRUN_RETENTION_SECONDS" $c.agentRunRetentionSeconds
+  "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_BASE_DELAY_SECONDS" $c.webhook.retry.baseDelaySeconds
+  "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_DELAY_SECONDS" $c.webhook.retry.maxDelaySeconds
+  "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_ATTEMPTS" $c.webhook.retry.maxAttempts
   "JANGAR_AGENTRUN_ARTIFACTS_MAX" $c.agentRunArtifacts.max
   "JANGAR_AGENTRUN_ARTIFACTS_STRICT" $c.agentRunArtifacts.strict
   "JANGAR_AGENT_RUNNER_LOG_RETENTION_SECONDS" $c.logRetentionSeconds
@@ -133,7 +136,7 @@
 {{- if not .Values.metrics.enabled -}}{{- $own = dict "OTEL_METRICS_EXPORTER" "none" -}}{{- end -}}
 {{- $_ := set $own "AGENTS_POD_LABELS_FILE" "/etc/agents/pod/labels" -}}
 {{- /* The control plane reads the queue from the leader by way of the API server, which reaches no loopback. */ -}}
-{{- if .Values.controlPlane.enabled -}}{{- $_ := set $own "AGENTS_QUEUE_LISTEN" "[::]:8082" -}}{{- end -}}
+{{- if .Values.controlPlane.enabled -}}{{- $_ := set $own "AGENTS_QUEUE_RELAY_LISTEN" "[::]:8083" -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $own (include "agents.settings" . | fromJson) .Values.env.vars .Values.controllers.env.vars) -}}
 {{- end -}}
 
@@ -149,6 +152,10 @@
 {{- $shared := list "JANGAR_AGENTS_CONTROLLER_ENABLED" "JANGAR_AGENTS_CONTROLLER_NAMESPACES" "JANGAR_SUPPORTING_CONTROLLER_ENABLED" "JANGAR_SUPPORTING_CONTROLLER_NAMESPACES" "JANGAR_CONTROLLER_EVENTS_ENABLED" "JANGAR_CONTROLLER_EVENTS_RATE_LIMIT_PER_MIN" "KUBERNETES_SERVICE_HOST" "KUBERNETES_SERVICE_PORT" -}}
 {{- $from := include "agents.only" (dict "names" $shared "from" (include "agents.controllersSettings" . | fromJson)) | fromJson -}}
 {{- $own := dict "AGENTS_SIDECAR_JOBS" (.Values.sidecar.jobs.enabled | ternary "follow" "off") -}}
+{{- /* Where a monitor has it scraped, it stays for the last scrape, as long as the pod has to end. */ -}}
+{{- $optional := include "agents.optional" . | fromJson -}}
+{{- $last := sub .Values.terminationGracePeriodSeconds 5 -}}
+{{- if and (or (eq $optional.ServiceMonitor "yes") (eq $optional.PodMonitor "yes")) (gt $last 0) -}}{{- $_ := set $own "AGENTS_SHUTDOWN_LINGER" (printf "%ds" $last) -}}{{- end -}}
 {{- with .Values.sidecar.forward.endpoint -}}{{- $_ := set $own "AGENTS_SIDECAR_FORWARD_ENDPOINT" . -}}{{- $_ := set $own "AGENTS_SIDECAR_FORWARD_PROTOCOL" $.Values.sidecar.forward.protocol -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $from $own .Values.sidecar.env.vars) -}}
 {{- end -}}
@@ -165,6 +172,12 @@
   "AGENTS_POLICY_JOB_DELETE" .Values.controller.admissionPolicy.jobDelete
 -}}
 {{- with .Values.controller.admissionPolicy.statusModes -}}{{- $_ := set $own "AGENTS_POLICY_STATUS_MODES" (include "agents.modes" .) -}}{{- end -}}
+{{- if eq .Values.webhook.tls.source "rotator" -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (include "agents.rotatorSecretName" .) -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_LIFETIME" .Values.webhook.rotator.lifetime -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_AUTHORITY_LIFETIME" .Values.webhook.rotator.authorityLifetime -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SETTLE" .Values.webhook.rotator.settle -}}
+{{- end -}}
 {{- with .Values.webhook.restoreUsers -}}{{- $_ := set $own "AGENTS_WEBHOOK_RESTORE_USERS" (toJson .) -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $from $own .Values.webhook.env.vars) -}}
 {{- end -}}

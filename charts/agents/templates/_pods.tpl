@@ -141,10 +141,10 @@ spec:
       # Put on the pods in place, so that each knows which it is: of the controllers, a canary asks for the lease.
       canaryMetadata:
         labels:
-          agents.proompteng.ai/delivery: canary
+          agents.proompteng.ai/rollout: canary
       stableMetadata:
         labels:
-          agents.proompteng.ai/delivery: stable
+          agents.proompteng.ai/rollout: stable
       steps:
         {{- include "agents.canarySteps" . | nindent 8 }}
   template:

@@ -129,6 +129,12 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create]
+{{- if $agents }}
+# What trackers delivered waits in ConfigMaps until it is taken over.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [list, watch, delete]
+{{- end }}
 # Whether Secrets of runs are there is looked up; those of sources and hosts are used.
 - apiGroups: [""]
   resources: [secrets]
@@ -213,6 +219,16 @@
 - apiGroups: [signals.proompteng.ai]
   resources: [signals, signaldeliveries]
   verbs: [create]
+{{- if .Values.controller.webhook.enabled }}
+# Calls of trackers are checked with the Secrets of their sources.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get]
+# What trackers deliver waits in ConfigMaps for the controllers.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [list, create]
+{{- end }}
 # Events of an object are shown.
 - apiGroups: [""]
   resources: [events]
@@ -233,6 +249,10 @@
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, list, watch]
+{{- end -}}
+
+{{/* What the control plane may do in the namespace of the controllers' pods. */}}
+{{- define "agents.followedPodsRules" -}}
 # How the queue stands is read from whoever leads, by way of the API server.
 - apiGroups: [""]
   resources: [pods/proxy]
@@ -287,6 +307,22 @@ subjects:
   resources: [endpointslices]
   resourceNames: [kubernetes]
   verbs: [get]
+{{- end -}}
+
+{{- define "agents.rotatorRules" -}}
+# The webhook keeps the certificates that it makes itself in this Secret and no other.
+- apiGroups: [""]
+  resources: [secrets]
+  resourceNames: [{{ include "agents.rotatorSecretName" . }}]
+  verbs: [get, update]
+{{- end -}}
+
+{{- define "agents.trustRules" -}}
+# The webhook writes who signs its certificate into the caBundle of its own two configurations.
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
+  resourceNames: [{{ include "agents.workloadName" (dict "root" . "component" "webhook") }}]
+  verbs: [get, patch]
 {{- end -}}
 
 {{- define "agents.configurationRules" -}}

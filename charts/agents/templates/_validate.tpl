@@ -66,6 +66,9 @@
 {{- if and (eq .tls.source "secret") (not .tls.secretName) -}}
 {{- $errors = append $errors "webhook.tls.secretName: name the Secret that has tls.crt and tls.key" -}}
 {{- end -}}
+{{- if and (eq .tls.source "rotator") .tls.secretName -}}
+{{- $errors = append $errors "webhook.tls.secretName: the webhook keeps its own certificates in a Secret of its own; leave it empty, or set webhook.tls.source to secret" -}}
+{{- end -}}
 {{- if and (eq .tls.source "cert-manager") (eq .certManager.renderMode "never") (not .tls.secretName) -}}
 {{- $errors = append $errors "webhook.certManager.renderMode: with `never` nobody makes the certificate; name the Secret of your own Certificate in webhook.tls.secretName, or choose another mode" -}}
 {{- end -}}
@@ -90,7 +93,7 @@
   "PodMonitor" "metrics.podMonitor.renderMode: the cluster has no PodMonitor of monitoring.coreos.com/v1; install Prometheus Operator first, or set it to auto"
   "PrometheusRule" "metrics.rules.renderMode: the cluster has no PrometheusRule of monitoring.coreos.com/v1; install Prometheus Operator first, or set it to auto"
   "GrafanaDashboard" "metrics.dashboards.grafanaOperator.renderMode: the cluster has no GrafanaDashboard of grafana.integreatly.org/v1beta1; install Grafana Operator first, or set it to auto"
-  "Certificate" "webhook.certManager.renderMode: the cluster has no Certificate of cert-manager.io/v1; install cert-manager first, or make the certificate yourself with webhook.tls.source=secret (see certs/README.md)"
+  "Certificate" "webhook.certManager.renderMode: the cluster has no Certificate of cert-manager.io/v1; install cert-manager first, or let the webhook make its certificate with webhook.tls.source=rotator (see certs/README.md)"
   "AnalysisRun" "progressiveDelivery.renderMode: the cluster has no AnalysisRun of argoproj.io/v1alpha1; install Argo Rollouts first, or set progressiveDelivery.analysis.enabled to false"
   "Rollout" "progressiveDelivery.renderMode: the cluster has no Rollout of argoproj.io/v1alpha1; install Argo Rollouts first, or set progressiveDelivery.enabled to false"
 -}}

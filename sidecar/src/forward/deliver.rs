@@ -108,7 +108,7 @@ impl Carrier {
     fn say(&mut self, trouble: &'static str) {
         if self.said.is_none_or(|last| last.elapsed() >= QUIET) {
             self.said = Some(std::time::Instant::now());
-            tracing::warn!("{trouble}");
+            tracing::warn!(trouble, "What came in is not forwarded");
         }
     }
 }

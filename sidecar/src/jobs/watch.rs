@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agents::api::contract::label;
 use agents::cluster::following::{FIRST_WAIT, longer, next};
-use agents::cluster::{Need, Obstacle, examine};
+use agents::cluster::{Need, Obstacle, examine_rights};
 use futures::future::join_all;
 use futures::{Stream, pin_mut};
 use jiff::Timestamp;
@@ -55,7 +55,7 @@ impl Watch {
         let mut wait = FIRST_WAIT;
         let mut said = None;
         loop {
-            let (mode, why) = match examine(&self.client, &self.needs).await {
+            let (mode, why) = match examine_rights(&self.client, &self.needs).await {
                 Ok(()) => return,
                 Err(Obstacle::Lasting(unfit)) => (Mode::Unfit, unfit.to_string()),
                 Err(Obstacle::Passing(error)) => (Mode::Waiting, error),

@@ -307,11 +307,12 @@ async fn discard<B: Body<Data = Bytes>>(body: B, most: usize) {
 fn encoding(headers: &HeaderMap) -> Option<Encoding> {
     let kind = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let kind = kind.split(';').next()?.trim();
-    match kind.to_ascii_lowercase().as_str() {
-        "application/x-protobuf" => Some(Encoding::Protobuf),
-        "application/json" => Some(Encoding::Json),
-        _ => None,
-    }
+    let known = [
+        ("application/x-protobuf", Encoding::Protobuf),
+        ("application/json", Encoding::Json),
+    ];
+    let mut known = known.into_iter();
+    known.find_map(|(name, encoding)| kind.eq_ignore_ascii_case(name).then_some(encoding))
 }
 
 fn respond(status: StatusCode, body: Bytes, encoding: Encoding) -> Response<Answer> {

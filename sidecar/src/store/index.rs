@@ -36,6 +36,8 @@ const OWN: &str = "agents_sidecar_";
 pub(super) struct At<'r> {
     pub(super) rules: &'r Rules,
     pub(super) now: u64,
+    /// Whether no further series fits.
+    pub(super) is_full: bool,
 }
 
 /// What the lock of the store guards.
@@ -87,9 +89,10 @@ impl Index {
     pub(super) fn origin(
         &mut self,
         described: &[u8],
-        At { rules, now }: At<'_>,
+        at: At<'_>,
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<(Arc<Origin>, Swept), Refusal> {
+        let At { rules, now, .. } = at;
         let mut swept = Swept::default();
         if let Some(origin) = self.origins.get(described) {
             let origin = Arc::clone(origin);
@@ -114,7 +117,7 @@ impl Index {
                 number
             }
         };
-        self.describe(identity, &who, pairs, At { rules, now });
+        self.describe(identity, &who, pairs, at);
         let origin = Arc::new(Origin {
             identity,
             who,
@@ -172,7 +175,7 @@ impl Index {
         identity: u32,
         who: &Identity,
         pairs: Vec<Pair>,
-        At { rules, now }: At<'_>,
+        At { rules, now, .. }: At<'_>,
     ) {
         let is_federated = self.census.is_federated();
         let pairs = pairs
@@ -214,7 +217,7 @@ impl Index {
     pub(super) fn scope(
         &mut self,
         described: &[u8],
-        At { rules, now }: At<'_>,
+        At { rules, now, .. }: At<'_>,
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<Arc<Scope>, Refusal> {
         if let Some(scope) = self.scopes.get(described) {
@@ -243,8 +246,9 @@ impl Index {
         origin: &Origin,
         scope: &Scope,
         metric: &Metric<'_>,
-        At { rules, now }: At<'_>,
+        at: At<'_>,
     ) -> Result<(Arc<Stream>, bool), Refusal> {
+        let At { rules, now, .. } = at;
         let key = Key {
             identity: origin.identity,
             scope: scope.id,
@@ -262,8 +266,10 @@ impl Index {
         if self.streams.len() >= rules.limits.sources {
             return Err(Refusal::SeriesLimit);
         }
-        let (shelf, is_described_otherwise) = match self.shelf(metric, rules) {
+        let (shelf, is_described_otherwise) = match self.shelf(metric, at) {
             Ok((shelf, is_otherwise)) => (Ok(shelf), is_otherwise),
+            // Nothing is kept of a name that comes when all is full: who invents series invents names as well.
+            Err(Refusal::SeriesLimit) => return Err(Refusal::SeriesLimit),
             Err(refusal) => (Err(refusal), false),
         };
         let mut added = scope.labels.clone();
@@ -278,8 +284,12 @@ impl Index {
         Ok((stream, is_described_otherwise))
     }
 
-    /// The family of a metric.
-    fn shelf(&mut self, metric: &Metric<'_>, rules: &Rules) -> Result<(Arc<Shelf>, bool), Refusal> {
+    /// The family of a metric. A new one must have room for a series at least.
+    fn shelf(
+        &mut self,
+        metric: &Metric<'_>,
+        At { rules, is_full, .. }: At<'_>,
+    ) -> Result<(Arc<Shelf>, bool), Refusal> {
         let strategy = rules.names.strategy;
         let kind = kind(metric);
         let named = names::metric(metric.name, metric.unit, metric_type(metric), strategy);
@@ -303,6 +313,9 @@ impl Index {
         }
         if self.clashes(&name, kind) {
             return Err(Refusal::TypeConflict);
+        }
+        if is_full {
+            return Err(Refusal::SeriesLimit);
         }
         let unit = match strategy.adds_suffixes() {
             true => names::unit(metric.unit, strategy).into_owned(),
@@ -374,16 +387,13 @@ impl Index {
 
 /// As much of a text as fits.
 fn shortened(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len()))
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
+    let is_end = |end: &usize| text.is_char_boundary(*end);
+    let end = (0..=most.min(text.len())).rev().find(is_end);
     text.get(..end.unwrap_or_default()).unwrap_or_default()
 }
 
 /// What targets say of themselves counts as no series: it is ours, and there are few.
 fn counted(family: &str, swept: Swept) -> Swept {
-    match family == TARGET_INFO {
-        true => Swept::default(),
-        false => swept,
-    }
+    let series = Some(swept).filter(|_| family != TARGET_INFO);
+    series.unwrap_or_default()
 }

@@ -40,6 +40,7 @@ impl<'s> Intake<'s> {
         At {
             rules: &self.store.rules,
             now: self.now,
+            is_full: self.store.is_full(),
         }
     }
 

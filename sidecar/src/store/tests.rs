@@ -52,13 +52,15 @@ fn send(store: &Store, target: &str, now: u64, metric: Metric<'_>, points: &[Sen
         .origin(target.as_bytes(), || read(target.as_bytes()))
         .unwrap();
     let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
-    let stream = intake.stream(&origin, &scope, &metric).unwrap();
-    if let Some(refusal) = stream.refusal() {
-        intake
-            .tally
-            .refuse(refusal, points.len() as u64, metric.name);
-        return intake.tally;
-    }
+    let met = intake.stream(&origin, &scope, &metric);
+    let stream = match met.and_then(|stream| stream.refusal().map_or(Ok(stream), Err)) {
+        Ok(stream) => stream,
+        Err(refusal) => {
+            let points = points.len() as u64;
+            intake.tally.refuse(refusal, points, metric.name);
+            return intake.tally;
+        }
+    };
     let mut open = intake.open(&stream).unwrap();
     for Sent(attributes, start, time, value) in points {
         open.take(&Point {
@@ -266,6 +268,32 @@ fn too_many_series_are_refused_and_deltas_flow_over() {
 }
 
 #[test]
+fn nothing_is_kept_of_new_names_while_all_is_full() {
+    let store = store(Limits {
+        series: 2,
+        ..Limits::default()
+    });
+    let points = [Sent("a=1", 0, 1, 1), Sent("a=2", 0, 1, 1)];
+    assert_eq!(send(&store, "", 1, metric("x", GAUGE), &points).taken, 2);
+    let meet = |name, sort| {
+        let mut intake = store.intake(2);
+        let origin = intake.origin(b"", || Ok(Vec::new())).unwrap();
+        let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
+        let met = intake.stream(&origin, &scope, &metric(name, sort));
+        met.map(|stream| stream.refusal())
+    };
+    for (name, sort) in [("y", GAUGE), ("z", GAUGE), ("y", GAUGE), ("x", COUNTER)] {
+        assert_eq!(meet(name, sort), Err(Refusal::SeriesLimit), "{name}");
+    }
+    assert_eq!((store.families(), store.names().len()), (1, 1));
+    // A family that is there may have series that wait for another writer.
+    assert_eq!(meet("x", GAUGE), Ok(None));
+    assert_eq!(meet("x", Sort::Summary), Ok(Some(Refusal::TypeConflict)));
+    store.sweep(3, 3);
+    assert_eq!(meet("y", GAUGE), Ok(None), "there is room again");
+}
+
+#[test]
 fn one_request_grows_the_memory_by_so_much_and_no_more() {
     let limits = Limits {
         bytes_per_request: 10_000,
@@ -447,6 +475,19 @@ fn a_sender_whose_clock_went_back_is_heard_again_once_what_it_said_is_forgotten(
     // Our own clock never goes back; if it did, nothing would expire too soon.
     assert_eq!(refusals(&send_histogram_at(&store, 2, 51, 3)), []);
     assert_eq!(store.sweep(0, 0), Expired::default());
+}
+
+#[test]
+fn a_sender_whose_clock_jumped_ahead_and_stays_there_is_heard_and_lives_by_our_clock() {
+    let store = store(Limits::default());
+    assert_eq!(refusals(&send_histogram_at(&store, 2, 50, 1)), []);
+    const AHEAD: u64 = 1 << 62;
+    for turn in 0..9 {
+        let tally = send_histogram_at(&store, 2, AHEAD + turn, 2 + turn);
+        assert_eq!(refusals(&tally), []);
+        assert_eq!(store.sweep(1 + turn, 1 + turn), Expired::default());
+    }
+    assert_eq!(store.sweep(11, 11).forgotten, 1, "when it is silent");
 }
 
 /// Whether a point of the metric `x` finds its series without its attributes being read.

@@ -155,10 +155,15 @@ impl Door {
         rules
     }
 
-    /// What must hold besides. Only doors that may hold a request up must spare what is on its way out.
+    /// What must hold besides. Only doors that may hold a request up must spare what is on its way out, and what changes
+    /// nothing that is judged.
     pub(super) fn conditions(self) -> Vec<MatchCondition> {
         match self {
-            Self::Mutate | Self::Validate => vec![selector::exemption(), selector::staying()],
+            Self::Mutate | Self::Validate => vec![
+                selector::exemption(),
+                selector::staying(),
+                selector::changing(),
+            ],
             Self::MutateStatus | Self::ValidateStatus | Self::ValidateDelete => {
                 vec![selector::exemption()]
             }

@@ -9,7 +9,7 @@ mod whole;
 
 use std::fmt;
 
-use super::door::Door;
+use super::door::{Door, Operation};
 use super::hook::{Configuration, Hook};
 use super::{EXEMPT_NAMESPACES, selector};
 use crate::api::contract::user;
@@ -192,6 +192,19 @@ pub fn lint(configuration: &Configuration, rung: Rung) -> Vec<Finding> {
     }
     whole::look(configuration, rung, &mut findings);
     findings
+}
+
+/// Whether a hook, of whomever, is asked about a request: its group, version, resource and operation.
+pub fn asks_about(hook: &Hook, request: (&str, &str, &str, Operation)) -> bool {
+    let (group, version, resource, operation) = request;
+    let operation = operation.as_str();
+    let request = rule::Request {
+        group,
+        version,
+        resource,
+        operation,
+    };
+    rule::matches(hook, request)
 }
 
 /// Where a look says what it found.

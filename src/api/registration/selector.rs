@@ -57,6 +57,19 @@ pub(super) fn staying() -> MatchCondition {
     }
 }
 
+/// An update that changes neither spec, labels nor annotations is not asked about: no rule looks at anything else. Such are the
+/// finalizers that controllers take away from what has ended, which must not wait for a webhook that does not answer.
+pub(super) fn changing() -> MatchCondition {
+    let differs = ["spec", "metadata.labels", "metadata.annotations"].map(|field| {
+        let (new, old) = (format!("object.{field}"), format!("oldObject.{field}"));
+        format!("has({new}) != has({old}) || (has({new}) && {new} != {old})")
+    });
+    MatchCondition {
+        name: "changes-what-is-judged".to_owned(),
+        expression: format!("oldObject == null || {}", differs.join(" || ")),
+    }
+}
+
 /// Labels of a namespace as far as our selectors look at them.
 pub(super) fn labels_of(namespace: &str, territory: Territory) -> Labels {
     let mut labels = Labels::from([(NAMESPACE_NAME.to_owned(), namespace.to_owned())]);
@@ -70,7 +83,7 @@ pub(super) fn labels_of(namespace: &str, territory: Territory) -> Labels {
 }
 
 /// Whether the selector selects something with these labels. A missing one selects everything.
-pub(super) fn selects(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
+pub fn selects(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
     let Some(LabelSelector {
         match_expressions,
         match_labels,

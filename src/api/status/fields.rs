@@ -20,16 +20,20 @@ pub(super) struct Fields(Map<String, Value>);
 
 impl From<Option<&Value>> for Fields {
     fn from(status: Option<&Value>) -> Self {
-        let mut fields = status
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
-        fields.retain(|_, value| !value.is_null());
-        Self(fields)
+        Self::of(status.cloned())
     }
 }
 
 impl Fields {
+    pub(super) fn of(status: Option<Value>) -> Self {
+        let mut fields = match status {
+            Some(Value::Object(fields)) => fields,
+            Some(_) | None => Map::new(),
+        };
+        fields.retain(|_, value| !value.is_null());
+        Self(fields)
+    }
+
     pub(super) fn into_value(self) -> Value {
         Value::Object(self.0)
     }

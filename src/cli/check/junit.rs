@@ -92,7 +92,8 @@ fn lines(file: &str, findings: &[&Finding]) -> String {
     text
 }
 
-fn element(out: &mut String, name: &str, sort: &str, text: &str) {
+/// An element with a text, whose first line is told apart.
+pub(crate) fn element(out: &mut String, name: &str, sort: &str, text: &str) {
     let text = text.trim_end();
     let first = text.lines().next().unwrap_or_default();
     let (first, text) = (escaped(first), escaped(text));
@@ -103,7 +104,7 @@ fn element(out: &mut String, name: &str, sort: &str, text: &str) {
 }
 
 /// A text within XML. Characters that XML cannot hold in any form become blanks.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -101,14 +101,23 @@ impl AgentRuns {
                 Some(((*name).to_owned(), host))
             });
             found.hosts = hosts.collect();
-            found.heads = self.heads(run, namespace);
+            // All runs of the namespace are looked at, so only where it matters.
+            if found
+                .hosts
+                .values()
+                .any(|host| vcs::minds_others(&host.spec))
+            {
+                found.heads = self.heads(run, namespace);
+            }
         }
         found
     }
 
     /// Repositories and branches that other runs of the namespace work on.
     fn heads(&self, run: &AgentRun, namespace: &str) -> BTreeSet<(String, String)> {
-        let is_other = |other: &AgentRun| other.uid() != run.uid() && !phase(other).is_terminal();
+        let is_other = |other: &AgentRun| {
+            other.metadata.uid != run.metadata.uid && !phase(other).is_terminal()
+        };
         let others = self.shelves.runs.in_namespace(namespace, is_other);
         let heads = others.iter().filter_map(|other| {
             let vcs = other.status.as_ref()?.vcs.as_ref()?;

@@ -31,7 +31,7 @@ use super::work::{Found, Lack};
 use super::{artifacts, job};
 use crate::api::contract::finalizer;
 use crate::api::custody::{
-    Finding, LastStatus, Outcome, Recovered, Release, classify, last_status_of,
+    Evidence, Finding, LastStatus, Outcome, Recovered, Release, classify, last_status_of,
 };
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
@@ -146,12 +146,10 @@ fn decide(seen: &Observed, settings: &Settings) -> RunPlan {
         if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
             return Plan::idle(Next::Wait);
         }
-        let message = "the run was deleted before it had ended";
-        return store(status::cancelled(run, message, seen.now));
+        return stop(seen, run, stage, "the run was deleted before it had ended");
     }
     if run.spec.cancel == Some(true) {
-        let message = "stopped because spec.cancel is set";
-        return store(status::cancelled(run, message, seen.now));
+        return stop(seen, run, stage, "stopped because spec.cancel is set");
     }
     if settings.immutable && turn::has_begun(run) && status::is_changed(run) {
         return store(status::changed(run, seen.now));
@@ -194,6 +192,19 @@ fn end_of_job(seen: &Observed, run: &AgentRun, stage: Stage) -> Option<RunPlan> 
         report: pods::report(&seen.pods, job::CONTAINER),
     };
     Some(store(status::finished(run, turn, job, ending, seen.now)))
+}
+
+/// Nobody wants the run to go on. If its Job is gone, why is kept as well, and how it ended counts more, if anyone knows.
+fn stop(seen: &Observed, run: &AgentRun, stage: Stage, message: &str) -> RunPlan {
+    let cancelled = status::cancelled(run, message, seen.now);
+    let (Sight::Gone { .. }, Stage::Under(turn)) = (&seen.job, stage) else {
+        return store(cancelled);
+    };
+    let loss = loss(seen, evidence::of(seen, run));
+    store(match loss.finding.outcome {
+        Some(_) => status::missing(run, turn, &loss, seen.now),
+        None => status::lost(cancelled, turn, &loss, seen.now),
+    })
 }
 
 fn store(next: status::RunStanding) -> RunPlan {
@@ -242,13 +253,8 @@ pub(in crate::controller) fn claimed_by(pod: &Pod, job: &str) -> String {
 /// The Job is going or gone without having ended: its pods may still tell, or will.
 fn mourn(seen: &Observed, run: &AgentRun, turn: Turn) -> RunPlan {
     let evidence = evidence::of(seen, run);
-    let loss = Loss {
-        finding: classify(&evidence),
-        detail: pods::detail(&seen.pods, job::CONTAINER),
-        deletion: evidence.deletion.clone(),
-        report: evidence.runner_report,
-    };
     let is_at_work = pods::is_at_work(&evidence);
+    let loss = loss(seen, evidence);
     if loss.finding.outcome.is_none() && is_at_work && !seen.namespace_terminating {
         return outlive(seen, run, turn, &loss);
     }
@@ -264,6 +270,15 @@ fn mourn(seen: &Observed, run: &AgentRun, turn: Turn) -> RunPlan {
         true => status::overdue(run, turn, &loss, seen.now),
         false => status::missing(run, turn, &loss, seen.now),
     })
+}
+
+fn loss(seen: &Observed, evidence: Evidence) -> Loss {
+    Loss {
+        finding: classify(&evidence),
+        detail: pods::detail(&seen.pods, job::CONTAINER),
+        deletion: evidence.deletion,
+        report: evidence.runner_report,
+    }
 }
 
 /// A pod works on without its Job. Nobody else ends it when its time is over, so it is stopped then. Its end is stored

@@ -6,8 +6,8 @@
 //! contract holds after every write, and nothing is held for ever. The real API server is met in `tests/integration`;
 //! here are the orders that it shows once in a year.
 //!
-//! `SIMULATE_SCHEDULES` says how many seeds are tried, `SIMULATE_SEED` replays one and prints what happened; `make simulate`
-//! tries many.
+//! `SIMULATE_SCHEDULES` says how many seeds are tried, `SIMULATE_FIRST` from which on, `SIMULATE_SEED` replays one and prints
+//! what happened; `make simulate` tries many.
 
 mod actors;
 mod mutants;
@@ -18,7 +18,9 @@ mod world;
 
 use std::cell::Cell;
 use std::mem::take;
-use std::sync::{Arc, Mutex};
+use std::ops::Range;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
@@ -55,7 +57,7 @@ const SCHEDULES: u64 = 300;
 /// Seeds that once showed a fault, whatever the number of those that are tried.
 const REMEMBERED: [u64; 2] = [16_978, 24_479];
 /// Seeds after which it is told how far it has come.
-const TOLD_EVERY: u64 = 10_000;
+const TOLD_EVERY: usize = 10_000;
 /// Looks at the run while everything may happen.
 const LOOKS: usize = 14;
 /// Looks until nothing happens any more.
@@ -255,7 +257,7 @@ impl Controller {
         let context = Arc::new(Context {
             client,
             clock: Clock::shown_by(|| NOW.get()),
-            egress: Egress::closed(&metrics),
+            egress: Egress::closed(),
             metrics,
             leadership: Fence::always(),
             fit: Fit::known(),
@@ -269,10 +271,10 @@ impl Controller {
         let runs = Arc::new(runs);
         let work = Work::new("runs", vec![Scope::Namespace(NAMESPACE.to_owned())]);
         shelves.agents.learn(read(
-            serde_json::json!({"metadata": {"name": "coder", "namespace": NAMESPACE}, "spec": {"providerRef": {"name": "shell"}}}),
+            &serde_json::json!({"metadata": {"name": "coder", "namespace": NAMESPACE}, "spec": {"providerRef": {"name": "shell"}}}),
         ));
         shelves.providers.learn(read(
-            serde_json::json!({"metadata": {"name": "shell", "namespace": NAMESPACE}, "spec": {"binary": "/agent"}}),
+            &serde_json::json!({"metadata": {"name": "shell", "namespace": NAMESPACE}, "spec": {"binary": "/agent"}}),
         ));
         let wakes = Wakes::new(Arc::clone(&runs), work);
         let sim = server.sim();
@@ -325,8 +327,8 @@ impl Controller {
     }
 }
 
-fn read<K: DeserializeOwned>(object: serde_json::Value) -> K {
-    serde_json::from_value(object).unwrap()
+fn read<K: DeserializeOwned>(object: &serde_json::Value) -> K {
+    K::deserialize(object).unwrap()
 }
 
 /// What a watch with the label of the controller would hear.
@@ -344,7 +346,7 @@ fn hear<K: Kept + DeserializeOwned>(
     if !is_followed(news.sort, &news.object) {
         return;
     }
-    let mut object: K = read(news.object.clone());
+    let mut object: K = read(&news.object);
     prune(&mut object);
     let change = match news.is_gone {
         true => shelf.delete(object),
@@ -366,7 +368,7 @@ fn list<K: Kept + DeserializeOwned>(
     shelf.begin(&scope);
     for object in world.all(sort) {
         if is_followed(sort, &object) {
-            let mut object: K = read(object);
+            let mut object: K = read(&object);
             prune(&mut object);
             shelf.stage(&scope, object);
         }
@@ -376,8 +378,13 @@ fn list<K: Kept + DeserializeOwned>(
     }
 }
 
-/// As operators get them, but that runs stay and Jobs go soon.
+/// As operators get them, but that runs stay and Jobs go soon. Read once: a controller may start many times.
 fn settings() -> Settings {
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(read_settings);
+    SETTINGS.clone()
+}
+
+fn read_settings() -> Settings {
     let environment = [(env::RUN_RETENTION, "0"), (env::RUNNER_JOB_TTL, "60")];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let command = Flags::<Settings>::augment_args(Command::new("simulation"));
@@ -502,19 +509,19 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Plays the seeds that this worker has to.
-fn work(worker: u64, workers: u64, schedules: u64) {
+fn work(worker: usize, workers: usize, range: &Range<u64>) {
     let runtime = runtime();
-    let remembered = REMEMBERED.into_iter().filter(|seed| *seed >= schedules);
-    let seeds = (0..schedules).chain(remembered);
-    for seed in seeds.filter(|seed| seed % workers == worker) {
+    let remembered = REMEMBERED.into_iter().filter(|seed| !range.contains(seed));
+    let seeds = range.clone().chain(remembered).enumerate();
+    for (done, seed) in seeds.skip(worker).step_by(workers) {
         let (wrongs, trace) = runtime.block_on(play(seed, None));
         assert!(
             wrongs.is_empty(),
             "seed {seed}: {wrongs:#?}\nreplay with SIMULATE_SEED={seed}; what happened:\n{}",
             trace.join("\n")
         );
-        if worker == 0 && seed > 0 && seed % TOLD_EVERY == 0 {
-            println!("{seed} of {schedules} schedules");
+        if done > 0 && done.is_multiple_of(TOLD_EVERY) {
+            println!("{done} schedules of {range:?}");
         }
     }
 }
@@ -528,10 +535,13 @@ fn whatever_happens_when_no_outcome_is_lost_and_nothing_starts_twice() {
         return;
     }
     let schedules = number("SIMULATE_SCHEDULES").unwrap_or(SCHEDULES);
-    let workers = 2;
+    let first = number("SIMULATE_FIRST").unwrap_or_default();
+    let range = first..first.saturating_add(schedules);
+    let workers = available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
+        let range = &range;
         let threads: Vec<_> = (0..workers)
-            .map(|worker| scope.spawn(move || work(worker, workers, schedules)))
+            .map(|worker| scope.spawn(move || work(worker, workers, range)))
             .collect();
         for thread in threads {
             if let Err(panic) = thread.join() {
@@ -539,7 +549,7 @@ fn whatever_happens_when_no_outcome_is_lost_and_nothing_starts_twice() {
             }
         }
     });
-    println!("{schedules} schedules");
+    println!("all schedules of {range:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ mod warning;
 pub(super) use end::{
     cancelled, changed, duplicate, exceeded, forbidden, not_submitted, refused, unfit,
 };
-pub(super) use missing::{missing, orphaned, overdue};
+pub(super) use missing::{lost, missing, orphaned, overdue};
 pub(super) use verdict::{Ending, all_done, finished};
 pub(super) use warning::{is_changed, is_troubled, warned, with_vcs};
 

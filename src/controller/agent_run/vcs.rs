@@ -29,6 +29,7 @@ use crate::api::policy::Patterns;
 use crate::controller::runs::told;
 
 pub(in crate::controller) use auth::{Auth, auth};
+pub(super) use branch::minds_others;
 pub(crate) use settings::{Deprecated, Nats, Settings};
 pub(super) use shown::{Source, document, files, nats, status, variables};
 

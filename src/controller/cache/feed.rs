@@ -16,6 +16,7 @@ use tokio::time::sleep;
 
 use super::health::Health;
 use super::shelf::{Change, Kept, Shelf};
+use super::slim::Slim;
 use crate::cluster::Scope;
 use crate::controller::metrics::Metrics;
 
@@ -68,7 +69,7 @@ where
             if let Some(label) = self.label {
                 config = config.labels(label);
             }
-            let events = watcher(self.scope.api(&self.client), config);
+            let events = watcher(self.scope.api::<Slim<K>>(&self.client), config);
             pin_mut!(events);
             let mut has_list = false;
             let broken = loop {
@@ -96,11 +97,11 @@ where
     }
 
     /// Takes over one event; says whether a list is complete with it.
-    async fn take(&self, event: Event<K>) -> bool {
+    async fn take(&self, event: Event<Slim<K>>) -> bool {
         let Self { scope, shelf, .. } = self;
-        match event.modify(self.prune) {
+        match event.modify(|Slim(object)| (self.prune)(object)) {
             Event::Init => shelf.begin(scope),
-            Event::InitApply(object) => shelf.stage(scope, object),
+            Event::InitApply(Slim(object)) => shelf.stage(scope, object),
             Event::InitDone => {
                 let listed = shelf.complete(scope);
                 for change in &listed.changes {
@@ -111,8 +112,8 @@ where
                 }
                 return true;
             }
-            Event::Apply(object) => self.tell(shelf.apply(object)),
-            Event::Delete(object) => self.tell(shelf.delete(object)),
+            Event::Apply(Slim(object)) => self.tell(shelf.apply(object)),
+            Event::Delete(Slim(object)) => self.tell(shelf.delete(object)),
         }
         false
     }

@@ -1,5 +1,8 @@
 //! The workers: take from the queue, reconcile, put back; as many at a time as allowed, and none before we lead.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -11,28 +11,14 @@ use crate::api::kinds::agents::implementation_spec::{
     ImplementationFields, WorkSource, WorkSourceProvider,
 };
 use crate::api::kinds::{ImplementationSource, ImplementationSpec};
-use crate::api::names::{ChildName, LabelValue};
+use crate::api::names::LabelValue;
+use crate::api::tracker::{Issue, word};
 
 /// Longest summary, in characters, and longest text, in bytes, as the schema has them.
 const SUMMARY: usize = 256;
 const TEXT: usize = 128 * 1024;
 /// Most labels that are taken over.
 const LABELS: usize = 50;
-
-/// An issue, as its tracker tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Issue {
-    /// How the tracker calls it, for example owner/repo#12 or ENG-12.
-    pub(super) id: String,
-    /// What its ImplementationSpec is named after.
-    pub(super) base: String,
-    pub(super) title: String,
-    pub(super) body: String,
-    pub(super) url: Option<String>,
-    /// Changes with every change of the issue.
-    pub(super) version: String,
-    pub(super) labels: Vec<String>,
-}
 
 /// What is to be done about an issue.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,19 +32,6 @@ pub(super) enum Deed {
 }
 
 impl Issue {
-    /// Whether it has all labels that are asked for; trackers do not tell upper from lower case.
-    pub(super) fn has(&self, wanted: &[String]) -> bool {
-        wanted.iter().all(|wanted| {
-            let wanted = wanted.trim();
-            let mut labels = self.labels.iter();
-            wanted.is_empty() || labels.any(|label| label.eq_ignore_ascii_case(wanted))
-        })
-    }
-
-    pub(super) fn name(&self) -> String {
-        ChildName::derive(&self.base, "impl").as_str().to_owned()
-    }
-
     /// What is to be done, from what is there under its name.
     pub(super) fn deed(
         &self,
@@ -158,14 +131,6 @@ impl Issue {
             labels: Some(labels),
             ..ImplementationFields::default()
         }
-    }
-}
-
-/// The word for a tracker.
-pub(super) const fn word(provider: TrackerProvider) -> &'static str {
-    match provider {
-        TrackerProvider::Github => "github",
-        TrackerProvider::Linear => "linear",
     }
 }
 
@@ -276,15 +241,5 @@ mod tests {
             ..issue()
         };
         assert_eq!(other.deed(&source(), Some(&there)), Deed::Taken);
-    }
-
-    #[test]
-    fn all_labels_must_be_there() {
-        let wanted = |labels: &[&str]| {
-            let labels: Vec<_> = labels.iter().map(|label| (*label).to_owned()).collect();
-            issue().has(&labels)
-        };
-        assert!(wanted(&[]) && wanted(&["Agent", " "]));
-        assert!(!wanted(&["agent", "urgent"]));
     }
 }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
 
+use super::inbox::{self, Look, Settings, Worked};
 use super::sync::{Tally, Trail, Trouble};
 use crate::api::condition::Lifecycle;
 use crate::api::examine::examine;
@@ -38,17 +40,26 @@ pub(in crate::controller) struct Observed {
     pub(super) missing: Vec<Lack>,
     /// How the last look at its tracker went.
     pub(super) trail: Option<Arc<Trail>>,
+    /// What its tracker delivered and what waits to be worked on, the oldest first.
+    pub(super) inbox: Vec<Arc<ConfigMap>>,
+    /// How the last work on a delivery went.
+    pub(super) worked: Option<Arc<Worked>>,
+    pub(super) pace: Settings,
 }
 
 /// What can be done about a source besides writing its status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(in crate::controller) enum Action {
     /// Read the tracker and take over what is new.
     Sync,
+    /// Take over what was delivered.
+    Take(Arc<ConfigMap>),
+    /// A delivery need not wait any longer.
+    Drop(Arc<ConfigMap>),
 }
 
-type SourcePlan = Plan<Action, ImplementationSourceStatus>;
-type SourceStanding = Standing<ImplementationSourceStatus>;
+pub(super) type SourcePlan = Plan<Action, ImplementationSourceStatus>;
+pub(super) type SourceStanding = Standing<ImplementationSourceStatus>;
 
 /// Decides.
 pub(super) fn plan(seen: &Observed) -> SourcePlan {
@@ -76,8 +87,15 @@ pub(super) fn plan(seen: &Observed) -> SourcePlan {
         let waiting = waiting(source, stored(source), &seen.missing, now);
         return stands(waiting, later);
     }
+    let post = match inbox::look(seen, source) {
+        Look::Take(entry) => {
+            let steps = vec![Step::Do(Action::Take(entry))];
+            return Plan { steps, next: later };
+        }
+        Look::Post(post) => post,
+    };
     if !source.spec.sync.as_ref().is_some_and(|sync| sync.enabled) {
-        return stands(webhook_only(source, now), Next::Wait);
+        return post.with(webhook_only(source, now), Next::Wait);
     }
     let about = source.meta().generation;
     let trail = seen.trail.as_ref();
@@ -91,7 +109,7 @@ pub(super) fn plan(seen: &Observed) -> SourcePlan {
                 Ok(tally) => synced(source, trail.at, tally, now),
                 Err(trouble) => unreachable(source, trouble, now),
             };
-            stands(next, Next::At(trail.due))
+            post.with(next, Next::At(trail.due))
         }
     }
 }

@@ -6,10 +6,11 @@ use http::{StatusCode, header};
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::issue::{Deed, Issue};
+use super::issue::Deed;
 use super::tracker::{Page, Place, Tracker};
 use super::{ImplementationSources, key};
 use crate::api::kinds::ImplementationSource;
+use crate::api::tracker::Issue;
 use crate::controller::cache::Key;
 use crate::controller::driver::fault::{Class, Fault};
 use crate::kit::egress::{Answer, Call, Failure};

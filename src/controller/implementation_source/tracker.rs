@@ -5,9 +5,9 @@ use http::{HeaderName, HeaderValue, Method, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::issue::Issue;
 use crate::api::kinds::ImplementationSource;
 use crate::api::kinds::agents::implementation_source::{TrackerProvider, TrackerScope};
+use crate::api::tracker::Issue;
 use crate::kit::egress::{Call, Credential, Refusal, Target};
 
 /// Issues of one page, and most bytes of it: trackers cut the text of an issue at 64 KiB.
@@ -186,13 +186,12 @@ impl<'a> Tracker<'a> {
             .into_iter()
             .filter(|entry| entry.pull_request.is_none());
         let issues = issues.map(|entry| Issue {
-            id: format!("{repository}#{}", entry.number),
-            base: format!("{}-{}", repository.replace('/', "-"), entry.number),
             title: entry.title,
             body: entry.body.unwrap_or_default(),
             url: entry.html_url,
             version: entry.updated_at,
             labels: entry.labels.into_iter().filter_map(Label::name).collect(),
+            ..Issue::of_github(repository, entry.number)
         });
         Ok(Page {
             issues: issues.collect(),
@@ -209,8 +208,6 @@ fn read_linear(body: &[u8]) -> Result<Page, String> {
     let LinearIssues { page_info, nodes } = data.issues;
     let cursor = page_info.end_cursor.filter(|_| page_info.has_next_page);
     let issues = nodes.into_iter().map(|entry| Issue {
-        base: format!("linear-{}", entry.identifier),
-        id: entry.identifier,
         title: entry.title,
         body: entry.description.unwrap_or_default(),
         url: entry.url,
@@ -221,6 +218,7 @@ fn read_linear(body: &[u8]) -> Result<Page, String> {
             .into_iter()
             .filter_map(Label::name)
             .collect(),
+        ..Issue::of_linear(entry.identifier)
     });
     Ok(Page {
         issues: issues.collect(),

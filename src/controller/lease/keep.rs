@@ -228,6 +228,7 @@ impl Elector {
                 self.sign(&mut lease, &heir, now);
             }
             None => {
+                yielding::held_by(&mut lease, None, None);
                 let spec = lease.spec.get_or_insert_default();
                 spec.holder_identity = Some(String::new());
                 spec.lease_duration_seconds = Some(1);

@@ -57,7 +57,7 @@ impl Version {
         };
         Self {
             revision: find(label::ROLLOUT_HASH),
-            is_canary: find(label::DELIVERY).as_deref() == Some(label::DELIVERY_CANARY),
+            is_canary: find(label::ROLLOUT).as_deref() == Some(label::ROLLOUT_CANARY),
         }
     }
 }
@@ -68,10 +68,13 @@ impl Elector {
         Version::read(self.settings.labels.as_deref()).await
     }
 
-    /// Asks for the lease as the canary of a new version, unless that version holds it already.
-    pub(super) async fn ask(&self, lease: &mut Lease) {
+    /// Asks for the lease as a canary that is ready, unless its version holds it already.
+    pub(super) async fn ask(&self, version: &Version, seen: Option<&mut Lease>) {
+        let Some(lease) = seen.filter(|_| version.is_canary && self.is_ready()) else {
+            return;
+        };
         let own = &self.post.identity;
-        let Some(asked) = yielding::ask(lease, own, self.version.revision.as_deref()) else {
+        let Some(asked) = yielding::ask(lease, own, version.revision.as_deref()) else {
             return;
         };
         match self.put(&asked).await {
@@ -96,7 +99,7 @@ mod tests {
         };
         let name = "app.kubernetes.io/name=\"agents-controllers\"\n";
         let hash = "rollouts-pod-template-hash=\"6f7c\"\n";
-        let role = |role: &str| format!("{name}agents.proompteng.ai/delivery=\"{role}\"\n{hash}");
+        let role = |role: &str| format!("{name}agents.proompteng.ai/rollout=\"{role}\"\n{hash}");
         for (row, text, expected) in [
             ("nothing", String::new(), version(None, false)),
             ("of a Deployment", name.to_owned(), version(None, false)),

@@ -78,12 +78,10 @@ pub(super) fn ask(lease: &Lease, own: &str, revision: Option<&str>) -> Option<Le
     Some(asked)
 }
 
-/// Notes on a lease which version its holder is of.
-pub(super) fn held_by(lease: &mut Lease, revision: Option<String>) {
-    // A lease that nobody wrote anything on stays so.
-    if revision.is_some() || read(lease, annotation::HOLDER_REVISION).is_some() {
-        write(lease, annotation::HOLDER_REVISION, revision);
-    }
+/// Notes on a lease which version its holder is of, and what readers of the holder's queue must show.
+pub(super) fn held_by(lease: &mut Lease, revision: Option<String>, key: Option<String>) {
+    write(lease, annotation::HOLDER_REVISION, revision);
+    write(lease, annotation::QUEUE_KEY, key);
 }
 
 /// Puts the answer on a lease.
@@ -244,7 +242,7 @@ mod tests {
             ("it holds it", "b_2", "", before, "", false),
         ] {
             let mut held = lease(wanted, "", holder);
-            held_by(&mut held, Some(revision.to_owned()));
+            held_by(&mut held, Some(revision.to_owned()), None);
             let spec = held.spec.as_mut().unwrap();
             spec.acquire_time = Some(serde_json::from_value(json!(acquired)).unwrap());
             let asked = ask(&held, "b_2", Some("new"));

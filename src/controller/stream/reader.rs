@@ -97,3 +97,68 @@ async fn followed(mut reader: Reader) -> (Bytes, Stage) {
         (piece, true) => (piece, Stage::Over),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::time::Instant;
+
+    use super::super::hub::Hub;
+    use super::*;
+    use crate::kit::shutdown::channel;
+
+    /// The next piece, and after how long it came.
+    async fn next(frames: &mut Frames) -> (String, Duration) {
+        let start = Instant::now();
+        let frame = frames.next().await.unwrap().unwrap();
+        let piece = frame.into_data().unwrap();
+        let piece = String::from_utf8(piece.to_vec()).unwrap();
+        (piece, start.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_hears_nothing_gets_a_sign_of_life() {
+        const BEAT: &str = ": still here\n\n";
+        let (trigger, shutdown) = channel();
+        let hub = Arc::new(Hub::new());
+        let (place, _) = hub.enter(None).unwrap();
+        let reader = Reader {
+            place,
+            news: hub.news(),
+            shutdown,
+            first: Some(Bytes::from_static(b"first")),
+        };
+        let mut frames = reader.frames();
+        for expected in ["retry: 2000\n\n", "first"] {
+            let (piece, after) = next(&mut frames).await;
+            assert_eq!((piece.as_str(), after), (expected, Duration::ZERO));
+        }
+        for _ in 0..3 {
+            let (piece, after) = next(&mut frames).await;
+            assert_eq!(piece, BEAT);
+            // Timers have a grain of one millisecond.
+            assert_eq!(after.as_secs(), HEARTBEAT.as_secs());
+        }
+        // It counts from the last piece, whatever that was.
+        tokio::time::advance(HEARTBEAT / 2).await;
+        hub.publish(b"{}");
+        let (piece, after) = next(&mut frames).await;
+        assert!(
+            piece.starts_with("id: ") || piece.contains("event: "),
+            "{piece}"
+        );
+        assert_eq!(after, Duration::ZERO);
+        let (piece, after) = next(&mut frames).await;
+        assert_eq!(
+            (piece.as_str(), after.as_secs()),
+            (BEAT, HEARTBEAT.as_secs())
+        );
+        // Nobody waits for one at the end.
+        trigger.start(Instant::now());
+        let (piece, after) = next(&mut frames).await;
+        assert!(piece.contains(queue_event::END), "{piece}");
+        assert_eq!(after, Duration::ZERO);
+        assert!(frames.next().await.is_none());
+    }
+}

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Versio
 use http_body_util::{Either, Full, StreamBody};
 use tower::Service;
 
+use super::key::Key;
 use super::message::{State, event};
 use super::reader::{Frames, Reader};
 use crate::api::contract::{queue, queue_event};
@@ -22,14 +23,34 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[derive(Clone)]
 pub(super) struct Queue {
     state: State,
+    /// What callers must show; nothing where only the pod itself can call.
+    key: Option<Key>,
     shutdown: Shutdown,
 }
 
 type Answer = Response<Either<TextBody, StreamBody<Frames>>>;
 
 impl Queue {
-    pub(super) fn new(state: State, shutdown: Shutdown) -> Self {
-        Self { state, shutdown }
+    /// For everyone who gets there.
+    pub(super) fn open(state: State) -> impl FnOnce(Shutdown) -> Self {
+        |shutdown| Self {
+            state,
+            key: None,
+            shutdown,
+        }
+    }
+
+    /// For those who show the key.
+    pub(super) fn locked(state: State, key: Key) -> impl FnOnce(Shutdown) -> Self {
+        |shutdown| Self {
+            state,
+            key: Some(key),
+            shutdown,
+        }
+    }
+
+    fn lets_in(&self, headers: &HeaderMap) -> bool {
+        self.key.as_ref().is_none_or(|key| key.is_shown(headers))
     }
 
     fn now(&self) -> Answer {
@@ -88,6 +109,10 @@ impl<B> Service<Request<B>> for Queue {
             refusal(StatusCode::NOT_FOUND, "no such path\n")
         } else if request.method() != Method::GET {
             refusal(StatusCode::METHOD_NOT_ALLOWED, "only GET\n")
+        } else if !self.lets_in(request.headers()) {
+            let why =
+                "show the key that is on the lease of the controllers, or ask the control plane\n";
+            refusal(StatusCode::UNAUTHORIZED, why)
         } else if path == queue::SNAPSHOT {
             self.now()
         } else if request.version() == Version::HTTP_2 {

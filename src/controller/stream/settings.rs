@@ -10,6 +10,7 @@ use crate::kit::config::{self, Invalid, Reader, Setting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(super) listen: SocketAddr,
+    pub(super) relay: Option<SocketAddr>,
     pub(super) interval: Duration,
 }
 
@@ -23,6 +24,10 @@ impl config::Settings for Settings {
             )
             .or(format!("127.0.0.1:{}", port::QUEUE)),
         );
+        let relay = reader.optional(Setting::new(
+            env::QUEUE_RELAY_LISTEN,
+            "Where the same is told to a control plane, which must show the key that is on the lease; nowhere if not set",
+        ));
         let interval = reader.value(
             Setting::<Duration>::new(
                 env::QUEUE_STREAM_INTERVAL,
@@ -33,6 +38,7 @@ impl config::Settings for Settings {
         );
         Ok(Self {
             listen: listen?,
+            relay: relay?,
             interval: interval?,
         })
     }

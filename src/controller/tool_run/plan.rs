@@ -106,12 +106,10 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
         if !is_held(&**run, finalizer::RUNTIME_CLEANUP) {
             return Plan::idle(Next::Wait);
         }
-        let message = "the call was deleted before it had ended";
-        return store(status::cancelled(run, message, seen.now));
+        return stop(seen, run, "the call was deleted before it had ended");
     }
     if run.spec.cancel == Some(true) {
-        let message = "stopped because spec.cancel is set";
-        return store(status::cancelled(run, message, seen.now));
+        return stop(seen, run, "stopped because spec.cancel is set");
     }
     match &seen.job {
         Sight::Ours(job) if job.meta().deletion_timestamp.is_none() => {
@@ -135,6 +133,22 @@ pub(super) fn plan(seen: &Observed, settings: &Settings) -> RunPlan {
     }
 }
 
+/// Nobody wants the call to go on. If its Job is gone, why is kept as well, and how it ended counts more, if anyone knows.
+fn stop(seen: &Observed, run: &ToolRun, message: &str) -> RunPlan {
+    let cancelled = status::cancelled(run, message, seen.now);
+    let Sight::Gone { .. } = &seen.job else {
+        return store(cancelled);
+    };
+    let loss = loss(seen, evidence(seen, run));
+    store(match loss.finding.outcome {
+        Some(_) => status::missing(run, &loss, seen.now),
+        None => {
+            let class = loss.finding.class;
+            status::lost(cancelled, &loss, seen.now).tell(class.into(), loss.why())
+        }
+    })
+}
+
 fn store(next: status::RunStanding) -> RunPlan {
     Plan::steps(vec![Step::status(next)])
 }
@@ -147,13 +161,9 @@ fn is_bound(run: &ToolRun) -> bool {
 /// The Job is going or gone without having ended: its pods may still tell, or will.
 fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
     let evidence = evidence(seen, run);
-    let loss = Loss {
-        finding: classify(&evidence),
-        detail: detail(&seen.pods, job::CONTAINER),
-        deletion: evidence.deletion.clone(),
-        report: evidence.runner_report,
-    };
-    if loss.finding.outcome.is_none() && is_at_work(&evidence) && !seen.namespace_terminating {
+    let is_at_work = is_at_work(&evidence);
+    let loss = loss(seen, evidence);
+    if loss.finding.outcome.is_none() && is_at_work && !seen.namespace_terminating {
         let tool = seen.tool.as_ref();
         let timeout = tool.and_then(|tool| tool.spec.timeout_seconds.filter(|time| *time > 0));
         let (_, last) = seen.job.absence();
@@ -168,6 +178,15 @@ fn mourn(seen: &Observed, run: &ToolRun) -> RunPlan {
         };
     }
     store(status::missing(run, &loss, seen.now))
+}
+
+fn loss(seen: &Observed, evidence: Evidence) -> Loss {
+    Loss {
+        finding: classify(&evidence),
+        detail: detail(&seen.pods, job::CONTAINER),
+        deletion: evidence.deletion,
+        report: evidence.runner_report,
+    }
 }
 
 fn evidence(seen: &Observed, run: &ToolRun) -> Evidence {

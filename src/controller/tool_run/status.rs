@@ -230,7 +230,7 @@ pub(super) fn missing(run: &ToolRun, loss: &Loss, now: Timestamp) -> RunStanding
 }
 
 /// Keeps, shows and counts what was found out about a missing Job.
-fn lost(mut next: RunStanding, loss: &Loss, now: Timestamp) -> RunStanding {
+pub(super) fn lost(mut next: RunStanding, loss: &Loss, now: Timestamp) -> RunStanding {
     let class = loss.finding.class;
     loss.keep(next.status.job_ref.get_or_insert_default(), now);
     let holds = ConditionStatus::True;

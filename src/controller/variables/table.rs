@@ -264,18 +264,9 @@ pub const TABLE: &[Variable] = &[
         "JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE",
         Accepted(INBOUND),
     ),
-    other(
-        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_BASE_DELAY_SECONDS",
-        Accepted(INBOUND),
-    ),
-    other(
-        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_DELAY_SECONDS",
-        Accepted(INBOUND),
-    ),
-    other(
-        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_ATTEMPTS",
-        Accepted(INBOUND),
-    ),
+    setting("DELIVERIES_RETRY_BASE", env::DELIVERIES_RETRY_BASE, RETRIED),
+    setting("DELIVERIES_RETRY_MAX", env::DELIVERIES_RETRY_MAX, RETRIED),
+    setting("DELIVERIES_ATTEMPTS", env::DELIVERIES_ATTEMPTS, RETRIED),
 ];
 
 // The tests.
@@ -286,6 +277,7 @@ const NATS: &str = HOSTS;
 const KEPT: &str = "each_time_shows_in_how_long_something_is_kept";
 const OWN_LEASE: &str = "the_lease_is_called_held_and_placed_as_the_operator_says";
 const CUT_OFF: &str = "a_holder_that_cannot_renew_writes_nothing_when_another_begins";
+const RETRIED: &str = "a_delivery_that_fails_is_tried_again_and_given_up";
 const TOLD: &str = "events_are_told_as_the_operator_wishes";
 const ENDPOINTS: &str = "endpoints_follow_the_rules_of_opentelemetry";
 const WORDS: &str = "what_this_program_cannot_do_is_refused_in_words";
@@ -297,8 +289,7 @@ const HOSTS: &str = "version_control_and_artifacts_are_as_the_operator_says";
 // The sentences.
 const SCHEDULES: &str = "a schedule makes its runs itself, without a helper";
 const METRICS: &str = "metrics are pushed over OTLP to the sidecar, which has the page";
-const INBOUND: &str =
-    "deliveries of webhooks are not taken by the controllers; sources are read by `spec.sync`";
+const INBOUND: &str = "the control plane says how many deliveries may wait";
 const NOTES: &str = "no version has ever read it";
 
 /// A setting, by its constant in `contract::env`.

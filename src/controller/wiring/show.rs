@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
-
 use super::Wiring;
 use crate::controller::agent_run::AgentRuns;
 use crate::controller::metrics::gauges::{self, Sources};
@@ -16,9 +14,9 @@ impl Wiring<'_> {
         &mut self,
         shelves: &Arc<Shelves>,
         runs: &Arc<AgentRuns>,
-        stream: (stream::Settings, TcpListener),
+        show: stream::Show,
     ) {
-        let hub = stream::start(self.program, &self.context, runs, stream);
+        let hub = stream::start(self.program, &self.context, runs, show);
         let sources = Sources {
             book: Arc::clone(runs.book()),
             shelves: Arc::clone(shelves),

@@ -1,6 +1,6 @@
 //! From the bytes of the files to a TLS configuration, or a sentence on what is wrong with them. Reads nothing.
 
-mod identity;
+pub(super) mod identity;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -193,7 +193,7 @@ fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let chain = chain.map_err(|error| error.to_string())?;
     match chain.is_empty() {
@@ -203,7 +203,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 /// The time in which the first certificate holds, if that is now and all of the chain can be understood.
-fn validity(chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Term, Refused> {
+pub(super) fn validity(chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Term, Refused> {
     let wrong = |reason: String| Refused::Certificate { reason };
     let mut periods = Vec::with_capacity(chain.len());
     for certificate in chain {

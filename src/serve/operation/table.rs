@@ -6,11 +6,16 @@ use super::{Access, Gives, Id, Operation, Parameter, Shape, Sort, Verb};
 use crate::api::contract::{api_path, path, queue};
 use crate::serve::auth::Right;
 use crate::serve::fault::Problem;
-use crate::serve::{approvals, events, health, runs, sidecar, signals};
+use crate::serve::{approvals, events, health, inbound, runs, sidecar, signals};
 
 /// The shape of a type.
 fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
+}
+
+/// Any JSON object.
+fn any(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({"type": "object"})
 }
 
 /// The shape of every error.
@@ -251,7 +256,21 @@ pub(in crate::serve) const ALL: &[Operation] = &[
         .about("The same with every change, as server-sent events: snapshot, queue, dropped, end."),
     get(Id::Sidecar, api_path::SIDECAR, everywhere("list", "agentruns"), Gives::Json(shape::<sidecar::Seen>))
         .about("What the sidecar sees that runs beside the controller that holds the lease: the streams that it follows, and the Jobs."),
+    delivery(Id::GithubDelivery, api_path::GITHUB)
+        .about("A call of GitHub about an issue, for all sources whose secret signs it. Signed in the header X-Hub-Signature-256; answered 401 alike if nobody signed it and if there is no source."),
+    delivery(Id::LinearDelivery, api_path::LINEAR)
+        .about("A call of Linear about an issue, for all sources whose secret signs it. Signed in the header Linear-Signature; not older than a minute."),
+    delivery(Id::SourceDelivery, "/v1/implementation-sources/{namespace}/{name}/deliveries")
+        .about("A call of the tracker of one source."),
 ];
+
+const fn delivery(id: Id, path: &'static str) -> Operation {
+    let gives = Gives::Json(shape::<inbound::Delivered>);
+    Operation {
+        status: 202,
+        ..post(id, path, Access::Signed, gives).takes(any)
+    }
+}
 
 const fn everywhere(verb: &'static str, resource: &'static str) -> Access {
     Access::Everywhere(Right {

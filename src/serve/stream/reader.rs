@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use serde_json::json;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use super::hub::{Event, Next, Place, lines};
 use crate::api::contract::queue_event;
@@ -31,6 +31,8 @@ pub(super) struct Reader {
     pub(super) news: watch::Receiver<u64>,
     pub(super) shutdown: Shutdown,
     pub(super) still_allowed: StillAllowed,
+    /// When it is asked next. Only the look itself moves it on: events in between must not, or a busy stream would never be asked.
+    pub(super) next_look: Instant,
     /// Whether events have names.
     pub(super) named: bool,
     /// Whether objects are left out.
@@ -71,6 +73,9 @@ impl Reader {
 
     async fn next(&mut self) -> Piece {
         loop {
+            if self.next_look <= Instant::now() {
+                return self.look().await;
+            }
             // What comes after this look wakes the wait below.
             self.news.mark_unchanged();
             match self.place.next() {
@@ -84,13 +89,18 @@ impl Reader {
             tokio::select! {
                 _ = self.shutdown.started() => return end("shutdown"),
                 Ok(()) = self.news.changed() => {}
-                () = sleep(HEARTBEAT) => {
-                    return match (self.still_allowed)().await {
-                        None => Piece::Comment,
-                        Some(why) => end(why),
-                    };
-                }
+                () = sleep_until(self.next_look) => {}
             }
+        }
+    }
+
+    /// A sign of life, if it may still read.
+    async fn look(&mut self) -> Piece {
+        let refused = (self.still_allowed)().await;
+        self.next_look = Instant::now() + HEARTBEAT;
+        match refused {
+            None => Piece::Comment,
+            Some(why) => end(why),
         }
     }
 }
@@ -120,4 +130,58 @@ fn written(event: Event, named: bool, brief: bool) -> Vec<Bytes> {
         None => pieces.push(event.lines),
     }
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kit::shutdown::channel;
+    use crate::serve::metrics::{Stream as Name, StreamMetrics};
+    use crate::serve::stream::hub::{About, Filter, Hub};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::time::advance;
+
+    /// A reader of everything whom nobody lets read any more at the third look.
+    fn reader(hub: &Arc<Hub>, shutdown: Shutdown) -> Reader {
+        let (place, _) = hub.enter(None, Filter::default()).unwrap();
+        let looks = AtomicUsize::new(0);
+        Reader {
+            place,
+            news: hub.news(),
+            shutdown,
+            still_allowed: Box::new(move || {
+                let look = looks.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async move { (look == 2).then_some("forbidden") })
+            }),
+            next_look: Instant::now() + HEARTBEAT,
+            named: true,
+            brief: false,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_is_looked_at_again_however_much_there_is_to_tell() {
+        let metrics = StreamMetrics::default();
+        let hub = Arc::new(Hub::new(Name::ControlPlane, 1, metrics));
+        let (_trigger, shutdown) = channel();
+        let mut reader = reader(&hub, shutdown);
+        let mut told = Vec::new();
+        for second in 1..=60 {
+            advance(Duration::from_secs(1)).await;
+            hub.publish("x", About::default(), b"1");
+            let is_last = loop {
+                match reader.next().await {
+                    Piece::Event(_) => break false,
+                    Piece::Comment => told.push((second, "comment")),
+                    Piece::Last(_) => break true,
+                }
+            };
+            if is_last {
+                told.push((second, "end"));
+                break;
+            }
+        }
+        assert_eq!(told, [(15, "comment"), (30, "comment"), (45, "end")]);
+    }
 }

@@ -81,6 +81,7 @@ mod tests {
         let leader = Leader {
             holder: "pod_uid".to_owned(),
             is_held: true,
+            key: None,
         };
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
         let well = Known {

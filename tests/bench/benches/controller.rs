@@ -1,11 +1,15 @@
 //! `make bench-controller`: runs carried out by the release build of the controllers on a lab, beside Jobs that nobody
-//! looks after, and whether the bars are met. Takes about five minutes once it is built.
+//! looks after, and whether the bars are met; then the calls that a run takes. Takes about five minutes once it is built.
 //!
 //! Pods end as soon as they are there, so what is measured is the work around them. The lab shares the machine.
 
 use agents::api::{contract::env, kinds::AgentRun};
 use agents_bench::{
-    colony,
+    colony::{
+        self,
+        calls::{Calls, Counted},
+        hooked::Hooked,
+    },
     cpu::median,
     program::Program,
     table::{Table, verdict},
@@ -13,7 +17,7 @@ use agents_bench::{
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use std::{ffi::OsStr, time::Duration};
-use support::{Namespace, crds, lab};
+use support::{Namespace, crds, lab, otlp::Receiver};
 use tokio::{
     task::JoinSet,
     time::{Instant, interval, sleep},
@@ -24,6 +28,8 @@ const BATCH: usize = 400;
 /// Runs at a fixed rate.
 const PER_SECOND: u32 = 20;
 const AT_RATE: usize = 400;
+/// Runs of which each call is counted.
+const COUNTED: usize = 40;
 /// Runs that are there when memory and restart are measured.
 const MANY: usize = 10_000;
 /// Time in which a controller that had something to write would write it.
@@ -34,6 +40,8 @@ struct Measured {
     bare: Duration,
     runs: Duration,
     cost: Duration,
+    hooked: Duration,
+    calls: Calls,
     p50: Duration,
     p99: Duration,
     resident: f64,
@@ -50,15 +58,21 @@ async fn main() -> Result<()> {
     nodes.spawn(colony::node(here.api()));
     let bare = bare(&here).await?;
     let controller = controller(&here).await?;
-    let (runs, cost) = flat_out(&here, &controller).await?;
+    let (runs, cost) = flat_out(&here, &controller, "run", 0).await?;
     let (p50, p99) = at_rate(&here).await?;
+    let hook = Hooked::start(&here).await?;
+    let (hooked, _) = flat_out(&here, &controller, "hooked", BATCH + AT_RATE).await?;
+    hook.end().await?;
     drop(controller);
+    let calls = calls(&here).await?;
     let (resident, ready, written) = many(&here).await?;
     ensure!(nodes.try_join_next().is_none(), "the node has ended");
     let measured = Measured {
         bare,
         runs,
         cost,
+        hooked,
+        calls,
         p50,
         p99,
         resident,
@@ -66,10 +80,15 @@ async fn main() -> Result<()> {
         written,
     };
     println!("{}", bars(&measured).text());
+    println!("{}", measured.calls.table().text());
     Ok(())
 }
 
 async fn controller(here: &Namespace) -> Result<Program> {
+    controller_with(here, &[]).await
+}
+
+async fn controller_with(here: &Namespace, more: &[(&str, &str)]) -> Result<Program> {
     let kubeconfig = lab::shared().await?.kubeconfig().as_os_str().to_owned();
     let mut variables = vec![
         ("KUBECONFIG", kubeconfig.as_os_str()),
@@ -91,6 +110,7 @@ async fn controller(here: &Namespace) -> Result<Program> {
             .chain(in_line)
             .map(|name| (name, OsStr::new("0"))),
     );
+    variables.extend(more.iter().map(|(name, value)| (*name, OsStr::new(*value))));
     tokio::task::block_in_place(|| Program::start("agents", &["controller"], &variables))
 }
 
@@ -105,19 +125,46 @@ async fn bare(here: &Namespace) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// Time for a batch of runs until every outcome is stored, and processor time for each.
-async fn flat_out(here: &Namespace, controller: &Program) -> Result<(Duration, Duration)> {
-    let runs: Result<Vec<AgentRun>> = (0..BATCH)
-        .map(|n| colony::run(&format!("run-{n}")))
-        .collect();
+/// Time for a batch of runs until every outcome is stored, and processor time for each. So many are stored already.
+async fn flat_out(
+    here: &Namespace,
+    controller: &Program,
+    name: &str,
+    known: usize,
+) -> Result<(Duration, Duration)> {
     let (start, before) = (Instant::now(), controller.cpu()?);
-    let watch = colony::when::<AgentRun>(here.api(), BATCH, colony::is_stored);
-    tokio::try_join!(watch, colony::make(here, runs?))?;
+    carry_out(here, BATCH, name, known).await?;
     let taken = start.elapsed();
     // What is released after the outcome is stored belongs to the run, too.
     sleep(SETTLE).await;
     let used = controller.cpu()? - before;
     Ok((taken, used / u32::try_from(BATCH)?))
+}
+
+/// Has runs carried out until the outcome of each is stored.
+async fn carry_out(here: &Namespace, count: usize, name: &str, known: usize) -> Result<()> {
+    let runs: Result<Vec<AgentRun>> = (0..count)
+        .map(|n| colony::run(&format!("{name}-{n}")))
+        .collect();
+    let watch = colony::when::<AgentRun>(here.api(), known + count, colony::is_stored);
+    tokio::try_join!(watch, colony::make(here, runs?))?;
+    Ok(())
+}
+
+/// The calls that a run takes, counted by a controller of their own: who is measured tells nobody.
+async fn calls(here: &Namespace) -> Result<Calls> {
+    let receiver = Receiver::start().await?;
+    let endpoint = receiver.endpoint();
+    let exports = [
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*endpoint),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "500"),
+    ];
+    let controller = controller_with(here, &exports).await?;
+    let counted = Counted::from_now(receiver).await?;
+    carry_out(here, COUNTED, "counted", 2 * BATCH + AT_RATE).await?;
+    sleep(SETTLE).await;
+    drop(controller);
+    counted.per_run(COUNTED).await
 }
 
 /// From the end of a Job to the stored outcome, at a fixed rate: the middle one, and the 99th of a hundred.
@@ -150,7 +197,9 @@ async fn at_rate(here: &Namespace) -> Result<(Duration, Duration)> {
 
 /// Memory with many runs, time to be ready among them, and how many of them were written to although nothing was to do.
 async fn many(here: &Namespace) -> Result<(f64, Duration, usize)> {
-    let names: Vec<String> = (2 * BATCH..MANY).map(|n| format!("old-{n}")).collect();
+    let names: Vec<String> = (2 * BATCH + AT_RATE + COUNTED..MANY)
+        .map(|n| format!("old-{n}"))
+        .collect();
     let runs: Result<Vec<AgentRun>> = names.iter().map(|name| colony::run(name)).collect();
     colony::make(here, runs?).await?;
     colony::age(here, names).await?;
@@ -170,7 +219,11 @@ async fn many(here: &Namespace) -> Result<(f64, Duration, usize)> {
 fn bars(measured: &Measured) -> Table {
     let mut table = Table::new(&["what", "asked", "measured", ""]);
     let mut bar = |what: &str, asked: &str, found: String, met: bool| {
-        table.row([what.to_owned(), asked.to_owned(), found, verdict(met)]);
+        let verdict = match asked {
+            "" => String::new(),
+            _ => verdict(met),
+        };
+        table.row([what.to_owned(), asked.to_owned(), found, verdict]);
     };
     let per_minute = |time: Duration| BATCH as f64 * 60.0 / time.as_secs_f64();
     let (bare, runs) = (per_minute(measured.bare), per_minute(measured.runs));
@@ -179,6 +232,13 @@ fn bars(measured: &Measured) -> Table {
         "at least half",
         format!("{runs:.0} against {bare:.0}"),
         runs * 2.0 >= bare,
+    );
+    let hooked = per_minute(measured.hooked);
+    bar(
+        "the same with the webhook",
+        "",
+        format!("{hooked:.0}"),
+        true,
     );
     let millis = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
     let mut within = |what: &str, most: Duration, found: Duration| {
@@ -213,5 +273,12 @@ fn bars(measured: &Measured) -> Table {
         measured.written.to_string(),
         measured.written == 0,
     );
+    for (what, most, found) in [
+        ("writes of objects per run", 8.0, measured.calls.writes()),
+        ("Events per run", 2.0, measured.calls.events()),
+    ] {
+        let asked = format!("at most {most}");
+        bar(what, &asked, format!("{found:.2}"), found <= most);
+    }
     table
 }

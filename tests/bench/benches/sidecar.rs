@@ -1,4 +1,5 @@
 //! `make bench-sidecar`: what the release build of the sidecar costs per point, per series and per scrape, and whether it grows.
+//! `make bench-sidecar PARTS='rates jobs'` measures only some of it.
 
 use agents_bench::{
     cpu::{Side, beside},
@@ -15,7 +16,10 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use std::time::{Duration, Instant};
+use std::{
+    env,
+    time::{Duration, Instant},
+};
 use support::metrics::Page;
 use tokio::{
     net::TcpStream,
@@ -37,11 +41,25 @@ const ROOMY: &[(&str, &str)] = &[
 /// What tables of single numbers have.
 const TITLES: &[&str] = &["what", "measured", "bar", ""];
 
+/// Something that is measured: its name, and how.
+type Part = (&'static str, fn() -> Result<Table>);
+
+/// All of them.
+const PARTS: [Part; 4] = [
+    ("rates", rates),
+    ("sizes", sizes),
+    ("growth", growth),
+    ("jobs", watched::table),
+];
+
 fn main() -> Result<()> {
-    println!("{}", rates()?.text());
-    println!("{}", sizes()?.text());
-    println!("{}", growth()?.text());
-    println!("{}", watched::table()?.text());
+    let wanted = env::var("PARTS").unwrap_or_default();
+    let wanted: Vec<_> = wanted.split_whitespace().collect();
+    for (name, measure) in PARTS {
+        if wanted.is_empty() || wanted.contains(&name) {
+            println!("{}", measure()?.text());
+        }
+    }
     Ok(())
 }
 

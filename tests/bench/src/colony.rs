@@ -1,4 +1,8 @@
-//! A namespace full of runs: made, carried out by a node that ends every pod as soon as it is there, and watched.
+//! A namespace full of runs: made, carried out by a node that ends every pod as soon as it is there, and watched. [`calls`]
+//! counts what a run costs the API server, [`hooked`] puts the webhook in between.
+
+pub mod calls;
+pub mod hooked;
 
 use agents::api::{
     contract::label,

@@ -46,6 +46,11 @@ impl Identity {
         self.folder.path().join("tls.key")
     }
 
+    /// The certificate of the authority, in PEM.
+    pub fn authority_pem(&self) -> String {
+        self.authority.pem()
+    }
+
     /// What a server needs to show the certificate.
     pub fn server(&self) -> Result<Arc<ServerConfig>> {
         server(&self.certificate_file(), &self.key_file())

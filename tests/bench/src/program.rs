@@ -151,7 +151,7 @@ pub fn free_address() -> Result<SocketAddr> {
 }
 
 /// A program that the Makefile has built.
-fn release_build(name: &str) -> Result<PathBuf> {
+pub fn release_build(name: &str) -> Result<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = env::var_os("CARGO_TARGET_DIR").map_or(workspace.join("target"), PathBuf::from);
     let host = env::var_os("CARGO_BUILD_TARGET").unwrap_or_default();

@@ -153,17 +153,24 @@ async fn a_run_does_not_finish_before_it_starts() -> Result<()> {
 
 #[tokio::test]
 async fn a_final_phase_is_final() -> Result<()> {
+    const ENDS: [&str; 3] = ["Succeeded", "Failed", "Cancelled"];
     support::kinds!();
     for kind in RUNS {
-        for end in ["Succeeded", "Failed", "Cancelled"] {
+        for end in ENDS {
             let status = json!({"phase": end, "finishedAt": "2026-01-01T11:00:00Z"});
             let subject = Subject::new(kind, status).await;
-            let changes = [
+            let mut changes = vec![
                 ("merge", json!({"status": {"phase": "Running"}}), "phase"),
                 ("merge", json!({"status": {"phase": "Pending"}}), "phase"),
                 ("merge", json!({"status": {"phase": null}}), "phase"),
                 ("merge", json!({"status": null}), "phase"),
             ];
+            for other in ENDS.iter().filter(|other| **other != end) {
+                changes.push(("merge", json!({"status": {"phase": other}}), "phase"));
+                let value = json!({"phase": other, "finishedAt": "2026-01-01T11:00:00Z"});
+                let whole = json!([{"op": "replace", "path": "/status", "value": value}]);
+                changes.push(("json", whole, "phase"));
+            }
             all_refused(&subject, &changes).await;
         }
     }

@@ -82,8 +82,8 @@ async fn a_rollout_has_the_pods_and_selectors_of_the_deployment_and_waits_after_
         rollout["strategy"],
         json!({"canary": {
             "maxSurge": 1, "maxUnavailable": 0, "steps": [{"setWeight": 20}, {"pause": {}}],
-            "canaryMetadata": {"labels": {label::DELIVERY: label::DELIVERY_CANARY}},
-            "stableMetadata": {"labels": {label::DELIVERY: "stable"}},
+            "canaryMetadata": {"labels": {label::ROLLOUT: label::ROLLOUT_CANARY}},
+            "stableMetadata": {"labels": {label::ROLLOUT: "stable"}},
         }})
     );
     Ok(())

@@ -61,6 +61,10 @@ async fn each_contradiction_has_its_sentence() -> Result<()> {
             "webhook.tls.caBundle: the API server trusts nobody without it",
         ),
         (
+            json!({"webhook": {"tls": {"source": "rotator", "secretName": "mine"}}}),
+            "webhook.tls.secretName: the webhook keeps its own certificates in a Secret of its own",
+        ),
+        (
             json!({"webhook": {"certManager": {"renderMode": "never"}}}),
             "webhook.certManager.renderMode: with `never` nobody makes the certificate",
         ),

@@ -1,5 +1,6 @@
 //! Kinds that a cluster may not have: rendered, left out or asked for, by their mode.
 
+use agents::kit::args::variable;
 use anyhow::Result;
 use serde_json::{Value, json};
 use support::helm::Helm;
@@ -116,6 +117,29 @@ async fn the_word_of_earlier_charts_is_a_mode_of_the_service_monitor() -> Result
     let known = ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"];
     let rendered = helm.render(&values(false), &known).await?;
     assert_eq!(rendered.all("ServiceMonitor").count(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_sidecar_waits_for_its_last_scrape_where_someone_scrapes_it() -> Result<()> {
+    let helm = Helm::new().await?;
+    let monitor = |mode: &str| json!({"renderMode": mode});
+    for (metrics, grace, expected) in [
+        (json!({}), 30, None),
+        (
+            json!({"serviceMonitor": monitor("always")}),
+            30,
+            Some("25s"),
+        ),
+        (json!({"podMonitor": monitor("always")}), 45, Some("40s")),
+        (json!({"podMonitor": monitor("always")}), 5, None),
+    ] {
+        let values = json!({"metrics": metrics, "terminationGracePeriodSeconds": grace});
+        let rendered = helm.render(&values, &[]).await?;
+        let told = rendered.plain_variables("sidecar")?;
+        let linger = told.get(variable::SHUTDOWN_LINGER).map(String::as_str);
+        assert_eq!(linger, expected, "{values}");
+    }
     Ok(())
 }
 

@@ -10,11 +10,15 @@ use support::helm::{Helm, Rendered};
 const PORTS: &[(&str, &[(&str, u16)])] = &[
     (
         "control-plane",
-        &[("http", port::SERVE), ("metrics", port::AGENTS_ADMIN)],
+        &[
+            ("http", port::SERVE),
+            ("grpc", port::GRPC),
+            ("metrics", port::AGENTS_ADMIN),
+        ],
     ),
     (
         "controllers",
-        &[("admin", port::AGENTS_ADMIN), ("queue", port::QUEUE)],
+        &[("admin", port::AGENTS_ADMIN), ("queue", port::QUEUE_RELAY)],
     ),
     ("sidecar", &[("metrics", port::SIDECAR_ADMIN)]),
     (
@@ -45,16 +49,22 @@ async fn the_queue_leaves_loopback_only_for_the_control_plane() -> Result<()> {
     let helm = Helm::new().await?;
     let listens = |rendered: &Rendered| -> Result<Option<String>> {
         let told = rendered.plain_variables("controllers")?;
-        Ok(told.get(env::QUEUE_LISTEN).cloned())
+        assert_eq!(
+            told.get(env::QUEUE_LISTEN),
+            None,
+            "on loopback, as it is by itself"
+        );
+        Ok(told.get(env::QUEUE_RELAY_LISTEN).cloned())
     };
     let with = helm.render(&json!({}), &[]).await?;
-    assert_eq!(listens(&with)?, Some(any_address(port::QUEUE)));
+    assert_eq!(listens(&with)?, Some(any_address(port::QUEUE_RELAY)));
     let without = json!({"controlPlane": {"enabled": false}});
     let without = helm.render(&without, &[]).await?;
     assert_eq!(listens(&without)?, None);
-    let own = json!({"controllers": {"env": {"vars": {env::QUEUE_LISTEN: "127.0.0.1:8082"}}}});
+    let own =
+        json!({"controllers": {"env": {"vars": {env::QUEUE_RELAY_LISTEN: "127.0.0.1:8083"}}}});
     let own = helm.render(&own, &[]).await?;
-    assert_eq!(listens(&own)?.as_deref(), Some("127.0.0.1:8082"));
+    assert_eq!(listens(&own)?.as_deref(), Some("127.0.0.1:8083"));
     Ok(())
 }
 
@@ -81,11 +91,15 @@ async fn what_only_the_api_server_calls_can_be_kept_for_it() -> Result<()> {
         let caller = |port: u16| (u64::from(port), from.clone());
         assert_eq!(
             opened(&rendered, "agents")?,
-            [anyone(port::SERVE), anyone(port::AGENTS_ADMIN)]
+            [
+                anyone(port::SERVE),
+                anyone(port::AGENTS_ADMIN),
+                anyone(port::GRPC)
+            ]
         );
         assert_eq!(
             opened(&rendered, "agents-controllers")?,
-            [anyone(port::SIDECAR_ADMIN), caller(port::QUEUE)]
+            [anyone(port::SIDECAR_ADMIN), caller(port::QUEUE_RELAY)]
         );
         assert_eq!(
             opened(&rendered, "agents-webhook")?,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use agents::{
     admission::known::Known,
-    api::kind::Kind,
+    api::{contract::env, kind::Kind},
     cluster::{Need, Scope},
     kit::config::{Flags, Settings},
 };
@@ -75,7 +75,9 @@ fn needed(needs: &[Need]) -> BTreeSet<Right> {
 
 /// The settings of a container, read as the program would.
 fn settings<S: Settings>(rendered: &Rendered, container: &str) -> Result<S> {
-    let told = rendered.plain_variables(container)?;
+    let mut told = rendered.plain_variables(container)?;
+    // The cluster itself tells a pod where it is.
+    told.insert(env::POD_NAMESPACE.to_owned(), NAMESPACE.to_owned());
     let read = Flags::<S>::default().resolve(told);
     let (settings, _) = read.with_context(|| format!("{container} would not start"))?;
     Ok(settings)
@@ -183,7 +185,40 @@ async fn the_webhook_gets_what_it_looks_up_and_its_own_configurations() -> Resul
             wanted.insert(right("", "admissionregistration.k8s.io", kind, "get"));
         }
         assert_eq!(granted(&rendered, "webhook"), wanted);
+
+        let mut own = values.clone();
+        own["webhook"]["tls"]["source"] = json!("rotator");
+        let rendered = helm.render(&own, &[]).await?;
+        wanted.extend(["get", "update"].map(|verb| right(NAMESPACE, "", "secrets", verb)));
+        for kind in [
+            "mutatingwebhookconfigurations",
+            "validatingwebhookconfigurations",
+        ] {
+            wanted.insert(right("", "admissionregistration.k8s.io", kind, "patch"));
+        }
+        assert_eq!(granted(&rendered, "webhook"), wanted);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_rotator_has_rights_on_named_objects_only() -> Result<()> {
+    let values = json!({"webhook": {"tls": {"source": "rotator"}}});
+    let rendered = Helm::new().await?.render(&values, &[]).await?;
+    for (role, name) in [
+        ("Role/agents-webhook-rotator", "agents-webhook-rotator"),
+        (
+            "ClusterRole/agents-agents-webhook-rotator",
+            "agents-webhook",
+        ),
+    ] {
+        let rules = rendered.get(role)?["rules"].as_array();
+        for rule in rules.context("rules")? {
+            assert_eq!(rule["resourceNames"], json!([name]), "{role}");
+        }
+    }
+    let secret = rendered.get("Secret/agents-webhook-rotator")?;
+    assert!(secret.get("data").is_none() && secret.get("stringData").is_none());
     Ok(())
 }
 
@@ -217,6 +252,7 @@ async fn the_control_plane_gets_what_it_needs_and_no_more() -> Result<()> {
         json!({"rbac": {"clusterScoped": true}, "controller": {"namespaces": ["*"]}}),
         json!({"controller": {"namespaces": ["a", "b"]}}),
         json!({"controller": {"leaderElection": {"leaseNamespace": "leases"}}}),
+        json!({"controller": {"webhook": {"enabled": true}}}),
     ];
     for values in cases {
         let rendered = helm.render(&values, &[]).await?;
@@ -271,6 +307,13 @@ async fn each_right_in_the_whole_cluster_can_be_switched_off() -> Result<()> {
         "controlPlane": {"rbac": {"authDelegator": false}},
         "webhook": {"rbac": {"readConfigurations": false}},
     });
+    let mut off_too = off.clone();
+    off_too["webhook"]["tls"] = json!({"source": "rotator"});
+    let rotating = helm.render(&off_too, &[]).await?;
+    assert_eq!(wide(&rotating), ["agents-agents-webhook-rotator"]);
+    off_too["webhook"]["rbac"]["writeConfigurations"] = json!(false);
+    let off_too = helm.render(&off_too, &[]).await?;
+    assert_eq!(wide(&off_too), Vec::<String>::new());
     let off = helm.render(&off, &[]).await?;
     assert_eq!(wide(&off), Vec::<String>::new());
     assert_eq!(off.all("ClusterRole").count(), 0);

@@ -85,3 +85,30 @@ async fn a_certificate_of_ones_own_comes_with_its_authority() -> Result<()> {
     assert_eq!(secret, Some(&Value::from("mine")));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_certificate_of_the_webhooks_own_needs_no_mount_and_no_authority_from_outside()
+-> Result<()> {
+    let values = json!({"webhook": {"tls": {"source": "rotator"}, "rotator": {"settle": "7s"}}});
+    let rendered = Helm::new().await?.render(&values, &[]).await?;
+    let wanted = expected(Rung::Deny, "agents-webhook", 443, None);
+    let found = rendered.get("ValidatingWebhookConfiguration/agents-webhook")?;
+    let annotations = &found["metadata"]["annotations"];
+    assert!(annotations.get("cert-manager.io/inject-ca-from").is_none());
+    let found: ValidatingWebhookConfiguration = serde_json::from_value(found.clone())?;
+    assert_eq!(found.webhooks, wanted.validating().webhooks);
+    assert_eq!(rendered.all("Certificate").count(), 0);
+    let pod = rendered.get("Deployment/agents-webhook")?;
+    let volume = pod.pointer("/spec/template/spec/volumes/0/emptyDir");
+    assert_eq!(
+        volume,
+        Some(&json!({"medium": "Memory", "sizeLimit": "1Mi"}))
+    );
+    let told = rendered.variables("webhook")?;
+    assert_eq!(
+        told["AGENTS_WEBHOOK_ROTATOR_SECRET"],
+        "agents-webhook-rotator"
+    );
+    assert_eq!(told["AGENTS_WEBHOOK_ROTATOR_SETTLE"], "7s");
+    super::variables::starts::<agents_webhook::Config>(&rendered, "webhook")
+}

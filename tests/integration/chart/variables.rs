@@ -478,6 +478,24 @@ const MAPPED: &[Row] = &[
         "/etc/agents/database/ca.crt",
     ),
     (
+        "controller.webhook.retry.baseDelaySeconds",
+        "2",
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_BASE_DELAY_SECONDS",
+        "2",
+    ),
+    (
+        "controller.webhook.retry.maxDelaySeconds",
+        "9",
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_DELAY_SECONDS",
+        "9",
+    ),
+    (
+        "controller.webhook.retry.maxAttempts",
+        "3",
+        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_ATTEMPTS",
+        "3",
+    ),
+    (
         "events.enabled",
         "false",
         "JANGAR_CONTROLLER_EVENTS_ENABLED",
@@ -518,28 +536,16 @@ const MAPPED_FOR_CONTROL_PLANE: &[Row] = &[
     ("grpc.port", "50052", "JANGAR_GRPC_PORT", "50052"),
     ("grpc.enabled", "true", "JANGAR_GRPC_HOST", "0.0.0.0"),
     (
+        "controller.webhook.enabled",
+        "true",
+        "AGENTS_SERVE_DELIVERIES",
+        "true",
+    ),
+    (
         "controller.webhook.queueSize",
         "5",
         "JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE",
         "5",
-    ),
-    (
-        "controller.webhook.retry.baseDelaySeconds",
-        "2",
-        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_BASE_DELAY_SECONDS",
-        "2",
-    ),
-    (
-        "controller.webhook.retry.maxDelaySeconds",
-        "9",
-        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_DELAY_SECONDS",
-        "9",
-    ),
-    (
-        "controller.webhook.retry.maxAttempts",
-        "3",
-        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_RETRY_MAX_ATTEMPTS",
-        "3",
     ),
     (
         "controller.namespaces",

@@ -17,17 +17,18 @@ use crate::serve::scene::{ALL, DEADLINE, Plane};
 async fn the_queue_and_the_sidecar_of_the_leader_are_shown_live() -> Result<()> {
     support::kinds!();
     let browser = support::browser!();
-    let [lines, page] = ports::free_addresses::<2>()?;
-    let (told, shown) = (lines.port().to_string(), page.port().to_string());
-    let listen = format!("0.0.0.0:{told}");
+    let [lines, relayed, page] = ports::free_addresses::<3>()?;
+    let [told, relayed, shown] = [lines, relayed, page].map(|address| address.port().to_string());
+    let (listen, relay) = (format!("127.0.0.1:{told}"), format!("0.0.0.0:{relayed}"));
     let settings = [
         (env::QUEUE_LISTEN, listen.as_str()),
+        (env::QUEUE_RELAY_LISTEN, relay.as_str()),
         (env::CONCURRENCY_AGENT, "1"),
         ("HOSTNAME", "leader"),
     ];
     let scene = Scene::with_agent(&settings).await?;
     let targets = [
-        (variable::QUEUE_TARGET, told.as_str()),
+        (variable::QUEUE_TARGET, relayed.as_str()),
         (variable::SIDECAR_TARGET, shown.as_str()),
     ];
     let plane = Plane::beside(scene, &targets).await?;

@@ -1,5 +1,7 @@
 //! No outcome is lost: the cases of a Job that goes before its time, with the controller there or away.
 
+mod case;
+mod classes;
 pub(super) mod crash;
 mod lifecycle;
 pub(crate) mod pods;

@@ -7,15 +7,16 @@ mod looks;
 use std::path::Path;
 use std::time::Duration;
 
-use agents::api::contract::{env, label};
+use agents::api::contract::{annotation, env, label};
 use agents::api::kinds::{Agent, AgentProvider, AgentRun};
 use anyhow::{Context, Result};
+use http::Method;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use support::{Namespace, crds, events, events::Said, lab, wait};
+use support::{Namespace, crds, events, events::Said, gateway::Gateway, lab, wait};
 
 use crate::kit::process::{Process, product};
 
@@ -130,6 +131,14 @@ impl Scene {
         Ok(self.here.api().create(&PostParams::default(), &run).await?)
     }
 
+    /// Keeps a controller with one worker busy with another run until the way is released. Its watches go on.
+    pub(crate) async fn keep_busy(&self, way: &Gateway) -> Result<()> {
+        way.hold(|method, path| *method == Method::PATCH && path.contains("/agentruns/busy"));
+        let nobody = json!({"agentRef": {"name": "nobody"}});
+        self.run("busy", nobody).await?;
+        way.until_holding(DEADLINE).await
+    }
+
     /// Waits until a run is in a phase.
     pub(crate) async fn until_phase(&self, name: &str, phase: &str) -> Result<AgentRun> {
         self.until(name, |run| phase_of(run) == phase).await
@@ -195,6 +204,17 @@ impl Scene {
         wanted: impl Fn(&Job) -> bool,
     ) -> Result<Job> {
         wait::until(&self.here.api(), name, DEADLINE, wanted).await
+    }
+
+    /// Deletes the Job of a run as someone else, and waits until admission has noted who that was.
+    pub(crate) async fn delete_job_as(&self, run: &str, user: &str) -> Result<()> {
+        let (job, user) = (job_name(run), format!("--as={user}"));
+        let delete = ["delete", "job", &job, "--wait=false", &user];
+        let delete = [&delete[..], &["--as-group=system:masters"]].concat();
+        self.here.kubectl.run(&delete).await?.ok()?;
+        let is_noted = |run: &AgentRun| run.annotations().contains_key(annotation::JOB_DELETED_BY);
+        self.until(run, is_noted).await?;
+        Ok(())
     }
 
     /// Waits until nothing that was made for a run is held by a finalizer of ours any more.

@@ -20,7 +20,7 @@ fn rules() -> Value {
     let mut rules = vec![
         json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "watch", "create", "patch", "delete"]}),
         json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch", "delete"]}),
-        json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create"]}),
+        json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch", "create", "delete"]}),
         json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}),
         json!({"apiGroups": [""], "resources": ["persistentvolumeclaims"],
             "verbs": ["get", "list", "watch", "create", "patch", "delete"]}),

@@ -1,5 +1,6 @@
 //! What a controller tells over OTLP: metrics and traces, read with a capture.
 
+mod moves;
 mod queue_stream;
 mod storm;
 

@@ -1,6 +1,6 @@
 //! The description of the API that is kept beside the words about it, and the table of operations in these.
 
-use agents::serve::openapi;
+use agents::serve::{grpc::schema, openapi};
 use serde_json::Value;
 
 use super::{bind, bind_parts};
@@ -10,6 +10,7 @@ fn the_kept_description_of_the_api_is_that_of_the_sources() {
     let document = openapi::document();
     let text = serde_json::to_string_pretty(&document).unwrap();
     bind("docs/openapi.json", &format!("{text}\n"));
+    bind("docs/agents.proto", &schema::text());
     bind_parts("docs/api.md", &[("operations", operations(&document))]);
 }
 
@@ -22,6 +23,7 @@ fn operations(document: &Value) -> String {
             let right = word("description")
                 .trim_start_matches("Needs the right to ")
                 .trim_start_matches("Needs a ")
+                .trim_start_matches("Needs no token but the ")
                 .trim_end_matches('.');
             text += &format!(
                 "| `{} {path}` | {} | {right} | {} |\n",
@@ -36,7 +38,7 @@ fn operations(document: &Value) -> String {
 
 /// The name of what is answered.
 fn answer(operation: &Value) -> String {
-    let done = ["200", "201"].into_iter().find_map(|code| {
+    let done = ["201", "202", "200"].into_iter().find_map(|code| {
         let content = operation["responses"].get(code)?["content"].as_object()?;
         let (kind, content) = content.iter().next()?;
         let name = content["schema"]["$ref"].as_str();

@@ -57,6 +57,24 @@ pub(super) async fn families(program: &str) -> Vec<Family> {
     read(&page.await.unwrap())
 }
 
+/// What a running program shows about itself, as a table.
+pub(super) async fn table(program: &str, prefix: &str) -> String {
+    let mut text = "| Metric | Type | Labels | What it says |\n|---|---|---|---|\n".to_owned();
+    let families = families(program).await.into_iter();
+    for family in families.filter(|family| family.name.starts_with(prefix)) {
+        let labels = family.labels.iter().map(|label| format!("`{label}`"));
+        let labels: Vec<_> = labels.collect();
+        text += &format!(
+            "| `{}` | {} | {} | {} |\n",
+            family.name,
+            family.kind,
+            labels.join(", "),
+            family.help.replace('|', "\\|")
+        );
+    }
+    text
+}
+
 /// The families of a page, by name.
 fn read(page: &Page) -> Vec<Family> {
     let families = page.types.iter().map(|(name, kind)| Family {

@@ -4,14 +4,14 @@ use agents::api::contract::label;
 use agents::api::registration::Check;
 use agents::api::rung::{Rung, Territory};
 
-use super::{bind_parts, metrics::families};
+use super::{bind_parts, metrics::table};
 
 #[tokio::test]
 async fn the_webhook_document_shows_the_ladder_every_check_and_every_metric() -> anyhow::Result<()>
 {
     support::kinds!();
     let parts = [
-        ("metrics", metrics().await),
+        ("metrics", table("agents-webhook", "agents_webhook_").await),
         ("ladder", ladder()),
         ("checks", checks()),
     ];
@@ -31,6 +31,11 @@ fn ladder() -> String {
             rung.meaning()
         );
     }
+    text += &format!(
+        "\nThe chart calls `{}` by the name `{}`; programs and commands take both.\n",
+        Rung::Deny,
+        Rung::DENY_IN_CHART
+    );
     text += &format!(
         "\nA namespace is labelled with `{}: {}`.\n",
         label::ADMISSION,
@@ -67,26 +72,4 @@ fn checks() -> String {
         text += &format!("| `{check}` | {} |\n", check.meaning());
     }
     text + "| `unseen` | The configurations are not there or cannot be read, so nothing is known. |\n"
-}
-
-/// What a running webhook shows about itself.
-async fn metrics() -> String {
-    let mut text = "| Metric | Type | Labels | What it says |\n|---|---|---|---|\n".to_owned();
-    for family in families("agents-webhook").await {
-        if family.name.starts_with("agents_webhook_") {
-            let labels: Vec<_> = family
-                .labels
-                .iter()
-                .map(|label| format!("`{label}`"))
-                .collect();
-            text += &format!(
-                "| `{}` | {} | {} | {} |\n",
-                family.name,
-                family.kind,
-                labels.join(", "),
-                family.help.replace('|', "\\|")
-            );
-        }
-    }
-    text
 }

@@ -122,7 +122,7 @@ async fn an_existing_cluster_is_used_and_left_as_it_was() -> Result<()> {
         "api_server::install::the_crds_install_without_a_warning_and_are_established",
         "api_server::refusals::every_wrong_object_is_refused_with_a_message_that_names_the_field",
         "registration::a_registration_of_its_own_rung_is_found_to_be_as_it_should",
-        "webhook::guard::a_job_goes_with_its_run",
+        "webhook::guard::a_job_goes_with_its_run_and_its_namespace_without_a_question",
         "controller::runs::a_run_succeeds_and_everything_that_it_held_is_let_go",
         "lab::life::a_killed_control_plane_is_cleared_by_down",
     ] {

@@ -77,7 +77,7 @@ pub(super) fn recorded() -> BTreeSet<String> {
 }
 
 /// Names of the alerts.
-pub(super) fn alerts() -> BTreeSet<String> {
+pub(crate) fn alerts() -> BTreeSet<String> {
     all().into_iter().filter_map(|rule| rule.alert).collect()
 }
 

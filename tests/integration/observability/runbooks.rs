@@ -129,7 +129,7 @@ fn runbooks_of_features_name_only_reasons_of_events_that_there_are() {
 }
 
 /// A heading as links name it.
-fn anchor(heading: &str) -> String {
+pub(crate) fn anchor(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = words
         .chars()

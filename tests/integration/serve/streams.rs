@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use support::sse::{Event, Reader};
-use support::{ports, wait};
+use support::{http, ports, wait};
 
 use super::scene::{ALL, DEADLINE, Plane};
 use crate::controller::scene::Scene;
@@ -164,7 +164,7 @@ async fn the_queue_is_relayed_from_whoever_leads_and_says_so_when_nobody_does() 
     let port = free.port().to_string();
     let listen = format!("0.0.0.0:{port}");
     let settings = [
-        (env::QUEUE_LISTEN, listen.as_str()),
+        (env::QUEUE_RELAY_LISTEN, listen.as_str()),
         ("HOSTNAME", "leader"),
         (env::LEADER_ELECTION_LEASE_DURATION, "4"),
         (env::LEADER_ELECTION_RENEW_DEADLINE, "2"),
@@ -184,6 +184,10 @@ async fn the_queue_is_relayed_from_whoever_leads_and_says_so_when_nobody_does() 
     plane.be_a_pod("leader").await?;
     let controller = plane.scene.controller().await?;
     reader.until(|event| read(event)["leader"] == true).await?;
+    // Who comes to the port without the key that is on the lease is told nothing.
+    let stranger = http::get(&format!("127.0.0.1:{port}"), queue::SNAPSHOT).await;
+    let refused = format!("{:?}", stranger.err().context("a refusal")?);
+    assert!(refused.contains("401"), "{refused}");
     plane.scene.run("one", json!({})).await?;
     let running = |value: &Value| value["queue"]["cluster"]["running"] == 1;
     let event = reader.until(|event| running(&read(event))).await?;

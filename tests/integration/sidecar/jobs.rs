@@ -1,162 +1,25 @@
 //! An eye on every Job: what goes before its outcome is stored is counted and told, with the controller there or away.
 
-use std::path::Path;
+mod beside;
+mod eye;
 
-use agents::api::contract::env;
 use agents::api::kind::Kind;
-use agents::api::kinds::AgentRun;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use support::{events, events::Said, lab, metrics::Page, wait};
 use tokio::sync::watch;
 
-use crate::controller::scene::{ALONE, DEADLINE, Scene, condition, job_name};
+use eye::{Eye, begin, change, delete, is_complete, left_alone, reasons, strip, told};
+
+use crate::controller::scene::{ALONE, DEADLINE, Scene, condition};
 use crate::events::within_the_hour;
-use crate::kit::client::get;
 use crate::kit::process::{Process, product};
 use crate::way::Way;
-
-/// A sidecar that runs.
-struct Eye {
-    process: Process,
-    admin: String,
-}
-
-impl Eye {
-    /// A sidecar for the namespace of a scene.
-    fn open(scene: &Scene, kubeconfig: &Path, instance: &str) -> Result<Process> {
-        let environment = [
-            ("KUBECONFIG", kubeconfig.to_str().context("UTF-8")?),
-            ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),
-            ("HOSTNAME", instance),
-            (env::NAMESPACES, &scene.here.name),
-        ];
-        Ok(Process::start(
-            &product("agents-sidecar"),
-            &[],
-            &environment,
-        ))
-    }
-
-    async fn of(mut process: Process) -> Self {
-        let admin = process.address("admin").await.to_string();
-        Self { process, admin }
-    }
-
-    /// The same, once it sees everything.
-    async fn at(scene: &Scene, instance: &str) -> Result<Self> {
-        let lab = lab::shared().await?;
-        let eye = Self::of(Self::open(scene, lab.kubeconfig(), instance)?).await;
-        eye.until_up().await?;
-        Ok(eye)
-    }
-
-    async fn until_up(&self) -> Result<()> {
-        for resource in ["jobs", "pods"] {
-            self.until("job_watch_up", &[("resource", resource)], 1.0)
-                .await?;
-        }
-        Ok(())
-    }
-
-    /// Waits until a metric has a value, or more.
-    async fn until(&self, name: &str, labels: &[(&str, &str)], least: f64) -> Result<()> {
-        let look = || async {
-            let value = self.value(name, labels).await?;
-            ensure!(value >= least, "{name} {labels:?} is {value}");
-            Ok(())
-        };
-        wait::retry(name, DEADLINE, look).await
-    }
-
-    async fn value(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
-        let page = Page::scrape(&self.admin).await?;
-        let name = format!("agents_sidecar_{name}");
-        page.value(&name, labels)
-            .with_context(|| format!("no series {name} {labels:?}"))
-    }
-
-    async fn until_premature(&self, class: &str, stage: &str) -> Result<()> {
-        let labels = [("class", class), ("stage", stage)];
-        self.until("job_premature_deletions_total", &labels, 1.0)
-            .await
-    }
-
-    async fn until_mode(&self, mode: &str) -> Result<()> {
-        self.until("job_watch_mode", &[("mode", mode)], 1.0).await
-    }
-
-    async fn is_ready(&self) -> Result<bool> {
-        Ok(get(self.admin.parse()?, "/readyz").await.status == 200)
-    }
-}
-
-/// A scene in which these runs are at work and nobody looks after them any more.
-async fn left_alone(runs: &[&str]) -> Result<Scene> {
-    let scene = Scene::with_agent(&[ALONE]).await?;
-    let controller = scene.controller().await?;
-    begin(&scene, runs).await?;
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-    Ok(scene)
-}
-
-async fn begin(scene: &Scene, runs: &[&str]) -> Result<()> {
-    for run in runs {
-        scene.run(run, json!({})).await?;
-    }
-    for run in runs {
-        scene.until_phase(run, "Running").await?;
-        scene.pod(run).await?;
-    }
-    Ok(())
-}
-
-async fn change(scene: &Scene, run: &str, change: Value) -> Result<()> {
-    let jobs = scene.here.api::<Job>();
-    let change = Patch::Merge(change);
-    jobs.patch(&job_name(run), &PatchParams::default(), &change)
-        .await?;
-    Ok(())
-}
-
-/// Takes away all that holds a Job.
-async fn strip(scene: &Scene, run: &str) -> Result<()> {
-    change(scene, run, json!({"metadata": {"finalizers": []}})).await
-}
-
-async fn delete(scene: &Scene, run: &str, params: &DeleteParams) -> Result<()> {
-    scene
-        .here
-        .api::<Job>()
-        .delete(&job_name(run), params)
-        .await?;
-    Ok(())
-}
-
-/// Waits until a run has been told this, and says how many Events of the reason there are and how often they were told.
-async fn told(scene: &Scene, run: &str, reason: &str) -> Result<Vec<i32>> {
-    let run = scene.here.api::<AgentRun>().get(run).await?;
-    let said = scene.told(&run, reason).await?;
-    let same = said.iter().filter(|said| said.reason == reason);
-    Ok(same.map(|said| said.count).collect())
-}
-
-async fn reasons(scene: &Scene, run: &str) -> Result<Vec<String>> {
-    let run = scene.here.api::<AgentRun>().get(run).await?;
-    let said = events::about(&scene.here.client, &run).await?;
-    Ok(said.into_iter().map(|said| said.reason).collect())
-}
-
-fn is_complete(job: &Job) -> bool {
-    let status = job.status.as_ref();
-    status.is_some_and(|status| status.completion_time.is_some())
-}
 
 #[tokio::test]
 async fn a_job_that_is_deleted_while_it_runs_is_told_while_the_controller_is_away() -> Result<()> {

@@ -3,4 +3,5 @@
 mod balancer;
 mod load;
 mod restarts;
+mod rotator;
 mod swaps;

@@ -15,6 +15,9 @@ use super::hook::{Certificates, DEADLINE, Hook, Registered};
 /// Doors whose calls can be seen by a rehearsal.
 const DOORS: [&str; 3] = ["mutate", "validate", "validate-delete"];
 
+/// An object that is stored while the webhook still answers.
+const GOOD: &str = "workspaces.workspaces.proompteng.ai/good";
+
 async fn apply(here: &Namespace, name: &str, size: &str) -> Result<Said> {
     let input = smallest(Kind::Workspace, name).spec(json!({"size": size}));
     let apply = ["apply", "--filename", "-"];
@@ -84,10 +87,35 @@ async fn unanswered(here: &Namespace, policy: FailurePolicy) -> Result<()> {
             FailurePolicy::Fail => ensure!(refused(&said), "{name}: {said:?}"),
         }
     }
+    for (change, is_judged) in [
+        (
+            json!({"metadata": {"finalizers": ["agents.proompteng.ai/test"]}}),
+            false,
+        ),
+        (json!({"metadata": {"finalizers": null}}), false),
+        (json!({"metadata": {"labels": {"a": "b"}}}), true),
+        (json!({"metadata": {"annotations": {"a": "b"}}}), true),
+        (json!({"spec": {"size": "3Gi"}}), true),
+    ] {
+        let patch = [
+            "patch",
+            GOOD,
+            "--type=merge",
+            "--patch",
+            &change.to_string(),
+        ];
+        let said = here.kubectl.run(&patch).await?;
+        match policy {
+            FailurePolicy::Fail if is_judged => ensure!(refused(&said), "{change}: {said:?}"),
+            FailurePolicy::Fail | FailurePolicy::Ignore => {
+                ensure!(said.code == Some(0), "{change}: {said:?}");
+            }
+        }
+    }
     let status = json!({"status": {"observedGeneration": 1}}).to_string();
     let patch = [
         "patch",
-        "workspaces.workspaces.proompteng.ai/good",
+        GOOD,
         "--subresource=status",
         "--type=merge",
         "--patch",

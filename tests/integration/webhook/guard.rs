@@ -1,24 +1,24 @@
 //! Jobs are not deleted before their outcome is stored; where the policy lets them go, it is known who did it.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use agents::api::{
-    contract::{annotation, label},
+    contract::{annotation, env, label},
     kind::Kind,
 };
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Namespace as NamespaceObject, events::v1::Event};
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 use support::{
     Namespace,
     builders::{owned_by, smallest},
+    metrics::Page,
     wait,
 };
-use tempfile::TempDir;
 
 use super::{
     cases::resource,
@@ -99,10 +99,7 @@ async fn a_job_is_kept_until_its_outcome_is_recorded() -> Result<()> {
 #[tokio::test]
 async fn who_deleted_a_job_too_early_is_noted_on_its_run() -> Result<()> {
     support::own_lab!();
-    let folder = TempDir::new()?;
-    let policy = folder.path().join("policy.yaml");
-    fs::write(&policy, "jobDelete: warn\n")?;
-    let station = Station::with_policy(&policy).await?;
+    let (station, _policy) = Station::lenient().await?;
     // Returns only when deletions of Jobs are seen to be asked about here.
     let here = station.registered.namespace("guard-warn").await?;
     let whoami = [
@@ -153,24 +150,68 @@ async fn a_job_of_a_tool_run_is_kept_like_any_other() -> Result<()> {
     Ok(())
 }
 
+/// How often the API server has asked about the deletion of a Job.
+async fn asked(station: &Station) -> Result<f64> {
+    let page = Page::scrape(&station.hook.admin.to_string()).await?;
+    let all = page.series("agents_webhook_calls_total");
+    let all = all.iter();
+    let deletions = all.filter(|(series, _)| series.labels["door"] == "validate-delete");
+    Ok(deletions.map(|(_, count)| count).sum())
+}
+
+/// The garbage collector and the namespace controller are not even asked about, so neither waits for us.
 #[tokio::test]
-async fn a_namespace_goes_with_all_its_jobs() -> Result<()> {
+async fn a_job_goes_with_its_run_and_its_namespace_without_a_question() -> Result<()> {
     support::own_lab!();
-    let here = hook::namespace("guard-namespace").await?;
+    let station = Station::start(&[]).await?;
+    let here = station.registered.namespace("guard-owner").await?;
+    let before = asked(&station).await?;
+    ensure!(before >= 1.0, "deletions by others are asked about");
+    run_with_job(&here, SORTS[0], "gone").await?;
+    let params = DeleteParams::background();
+    runs(&here, Kind::AgentRun)?.delete("gone", &params).await?;
+    wait::until_gone(&here.api::<Job>(), "gone", COLLECTION).await?;
     for (number, sort) in SORTS.into_iter().enumerate() {
         run_with_job(&here, sort, &format!("in-it-{number}")).await?;
     }
     let all: Api<NamespaceObject> = Api::all(here.client.clone());
     all.delete(&here.name, &DeleteParams::default()).await?;
-    wait::until_gone(&all, &here.name, COLLECTION).await
+    wait::until_gone(&all, &here.name, COLLECTION).await?;
+    let after = asked(&station).await?;
+    ensure!(after == before, "{} questions", after - before);
+    Ok(())
 }
 
 #[tokio::test]
-async fn a_job_goes_with_its_run() -> Result<()> {
+async fn refusals_are_told_as_the_operator_wishes() -> Result<()> {
     support::own_lab!();
-    let here = hook::namespace("guard-owner").await?;
-    run_with_job(&here, SORTS[0], "gone").await?;
-    let params = DeleteParams::background();
-    runs(&here, Kind::AgentRun)?.delete("gone", &params).await?;
-    wait::until_gone(&here.api::<Job>(), "gone", COLLECTION).await
+    /// More than ten times the limit of one in a minute, which holds for one reason in one namespace.
+    const JOBS: usize = 12;
+    for (setting, expected) in [
+        ((env::EVENTS_ENABLED, "true"), JOBS),
+        ((env::EVENTS_ENABLED, "false"), 0),
+        ((env::EVENTS_RATE_LIMIT_PER_MIN, "1"), 10),
+    ] {
+        let Station {
+            hook,
+            registered,
+            certificates: _certificates,
+        } = Station::start(&[setting]).await?;
+        let here = registered.namespace("guard-told").await?;
+        let jobs = here.api::<Job>();
+        for number in 0..JOBS {
+            let name = format!("kept-{number}");
+            run_with_job(&here, SORTS[0], &name).await?;
+            let refused = jobs.delete(&name, &DeleteParams::background()).await;
+            ensure!(refused.is_err(), "{name} was deleted");
+        }
+        // What is left to tell is told before it ends.
+        let (status, log) = hook.end().await?;
+        ensure!(status.success(), "{log}");
+        let events = here.api::<Event>().list(&ListParams::default()).await?;
+        let told = events.iter();
+        let told = told.filter(|event| event.reason.as_deref() == Some("JobDeleteRefused"));
+        assert_eq!(told.count(), expected, "{setting:?}");
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 #[path = "../../../webhook/src/tests/contract.rs"]
 mod contract;
 
-use agents::api::kind::Kind;
+use agents::api::{kind::Kind, phase::is_run};
 use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt, future::try_join_all};
 use kube::{
@@ -79,15 +79,26 @@ fn change(chance: &mut fastrand::Rng) -> Value {
     }
 }
 
+/// A change of the spec that is allowed at any time.
+fn respecified(kind: Kind, chance: &mut fastrand::Rng) -> Value {
+    if kind == Kind::Signal {
+        json!({"channel": choose(chance, &["a", "b", "c"])})
+    } else if kind == Kind::AgentProvider {
+        json!({"binary": choose(chance, &["/a", "/b", "/c"])})
+    } else {
+        // What may still change once a run has started.
+        json!({"cancel": chance.bool()})
+    }
+}
+
 /// One writer: reads, changes, writes; now and then changes the spec, so that generations move. Counts what was taken.
-async fn write(api: &Api<DynamicObject>, mut chance: fastrand::Rng) -> Result<usize> {
+async fn write(api: &Api<DynamicObject>, kind: Kind, mut chance: fastrand::Rng) -> Result<usize> {
     let params = PatchParams::default();
     let mut taken = 0;
     for _ in 0..WRITES / WRITERS {
         if chance.u8(..8) == 0 {
-            // What may still change once the run has started.
-            let spec = json!({"spec": {"cancel": chance.bool()}});
-            let change = Patch::Merge(spec);
+            let spec = respecified(kind, &mut chance);
+            let change = Patch::Merge(json!({ "spec": spec }));
             lost_or(api.patch("x", &params, &change).await)?;
         }
         let change = Patch::Merge(json!({"status": change(&mut chance)}));
@@ -150,7 +161,7 @@ async fn history(here: &Namespace, kind: Kind, seed: u64) -> Result<()> {
     let object = smallest(kind, "x").typed()?;
     let created = api.create(&PostParams::default(), &object).await?;
     let mut chance = fastrand::Rng::with_seed(seed);
-    let writers = (0..WRITERS).map(|_| write(&api, chance.fork()));
+    let writers = (0..WRITERS).map(|_| write(&api, kind, chance.fork()));
     let writers = async { Ok(try_join_all(writers).await?.into_iter().sum()) };
     let (taken, stored) = timeout(DEADLINE, versions(&api, &created, writers))
         .await
@@ -164,7 +175,7 @@ async fn history(here: &Namespace, kind: Kind, seed: u64) -> Result<()> {
     for object in stored {
         let (old, new) = (status(&before), status(&object));
         let generation = object.metadata.generation.unwrap_or_default();
-        let kept = contract::holds(true, &old, &new, generation);
+        let kept = contract::holds(is_run(kind), &old, &new, generation);
         ensure!(
             kept.is_ok(),
             "seed {seed}: {kept:?}\nbefore: {old}\nafter: {new}"
@@ -202,5 +213,8 @@ async fn no_history_of_writers_stores_a_status_that_breaks_the_contract() -> Res
     let seed = 4;
     history(&here, Kind::AgentRun, seed).await?;
     history(&here, Kind::ToolRun, seed + 1).await?;
-    history(&here, Kind::OrchestrationRun, seed + 2).await
+    history(&here, Kind::OrchestrationRun, seed + 2).await?;
+    // One that stands, and one that has no phase at all.
+    history(&here, Kind::Signal, seed + 3).await?;
+    history(&here, Kind::AgentProvider, seed + 4).await
 }

@@ -73,6 +73,15 @@ impl Certificates {
     }
 }
 
+/// An empty folder for a certificate that the webhook makes itself.
+pub(super) struct Folder(TempDir);
+
+impl Folder {
+    pub(super) fn new() -> Result<Self> {
+        Ok(Self(TempDir::new()?))
+    }
+}
+
 /// A running webhook.
 pub(crate) struct Hook {
     keeper: Child,
@@ -92,12 +101,26 @@ impl Hook {
         certificates: &Certificates,
         settings: &[(&str, &str)],
     ) -> Result<Self> {
+        let files = certificates.mount.files();
+        Self::start_with((&files.certificate, &files.key), settings).await
+    }
+
+    /// The same for one that puts its certificate into this folder itself.
+    pub(super) async fn start_in(folder: &Folder, settings: &[(&str, &str)]) -> Result<Self> {
+        let Folder(folder) = folder;
+        let files = ["tls.crt", "tls.key"].map(|name| folder.path().join(name));
+        Self::start_with((&files[0], &files[1]), settings).await
+    }
+
+    async fn start_with(
+        (certificate, key): (&Path, &Path),
+        settings: &[(&str, &str)],
+    ) -> Result<Self> {
         crds::install_once().await?; // it follows our kinds from the start
         let lab = lab::shared().await?;
         let folder = TempDir::new()?;
         let log = folder.path().join("log");
         File::create(&log)?;
-        let files = certificates.mount.files();
         let mut keeper = Command::new("sh")
             .args(["-c", KEEP, "sh"])
             .arg(product("agents-webhook"))
@@ -106,8 +129,8 @@ impl Hook {
             .env("KUBECONFIG", lab.kubeconfig())
             .env(common::ADMIN_LISTEN, "127.0.0.1:0")
             .env(own::LISTEN, "127.0.0.1:0")
-            .env(common::TLS_CERTIFICATE_FILE, &files.certificate)
-            .env(common::TLS_KEY_FILE, &files.key)
+            .env(common::TLS_CERTIFICATE_FILE, certificate)
+            .env(common::TLS_KEY_FILE, key)
             .env(own::RUNG, Rung::Fail.as_str())
             .env(variable::NAMESPACES, "*")
             .env(common::SHUTDOWN_LINGER, "0")
@@ -190,7 +213,13 @@ impl Registered {
     /// requests pass while the webhook is slow, tests want to see it: no pass goes unnoticed, and a busy machine has time
     /// to answer.
     pub(super) async fn new(address: SocketAddr, authority: &Authority) -> Result<Self> {
-        Self::with(address, authority, Rung::Fail, Manner::Patient).await
+        let ca = Some(authority.pem().into_bytes());
+        Self::with(address, ca, Rung::Fail, Manner::Patient).await
+    }
+
+    /// The same without saying who issued the certificate: someone else fills that in.
+    pub(super) async fn without_ca(address: SocketAddr, rung: Rung) -> Result<Self> {
+        Self::with(address, None, rung, Manner::Patient).await
     }
 
     /// The same exactly as the chart registers it on this rung, but for these namespaces only.
@@ -199,12 +228,13 @@ impl Registered {
         authority: &Authority,
         rung: Rung,
     ) -> Result<Self> {
-        Self::with(address, authority, rung, Manner::Shipped).await
+        let ca = Some(authority.pem().into_bytes());
+        Self::with(address, ca, rung, Manner::Shipped).await
     }
 
     async fn with(
         address: SocketAddr,
-        authority: &Authority,
+        ca: Option<Vec<u8>>,
         rung: Rung,
         manner: Manner,
     ) -> Result<Self> {
@@ -219,7 +249,7 @@ impl Registered {
             name: registered.name.clone(),
             rung,
             reach: Reach::Url(format!("https://{address}")),
-            ca: Some(authority.pem().into_bytes()),
+            ca,
         };
         let client = lab.client().await?;
         registered.put(client, &registration, manner).await?;
@@ -383,6 +413,14 @@ impl Station {
             registered,
             certificates,
         })
+    }
+
+    /// A webhook that lets Jobs go too early and notes who deleted them; its policy is in the folder.
+    pub(crate) async fn lenient() -> Result<(Self, TempDir)> {
+        let folder = TempDir::new()?;
+        let policy = folder.path().join("policy.yaml");
+        std::fs::write(&policy, "jobDelete: warn\n")?;
+        Ok((Self::with_policy(&policy).await?, folder))
     }
 
     /// A webhook whose policy is in this file.

@@ -14,7 +14,7 @@ use agents_webhook::args::variable as own;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
 use kube::{Api, api::ListParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::{Namespace, builders::smallest, kubectl::Said, metrics::Page, wait};
 use tempfile::TempDir;
 
@@ -84,6 +84,7 @@ async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()>
         let counted = page.value("agents_webhook_shadow_differences_total", &labels);
         assert_eq!(counted, Some(1.0), "{direction}");
     }
+    would_change(&station.hook.logged(), &here.name)?;
 
     put(&file, "images: {denied: ['new/*']}")?;
     wait::retry("the new policy in force", DEADLINE, || async {
@@ -110,6 +111,26 @@ async fn a_policy_file_is_followed_and_a_bad_one_changes_nothing() -> Result<()>
 
     put(&candidate, "imagez: {}")?;
     complaint(&home, Reason::CandidatePolicyRejected, "imagez").await
+}
+
+/// A log line says what a candidate would change: one in a second at most, so the first of the two is there for certain.
+fn would_change(log: &str, namespace: &str) -> Result<()> {
+    let lines = log.lines().filter_map(|line| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        let message = "Candidate policy would decide otherwise";
+        (line["message"] == message && line["namespace"] == namespace).then_some(line)
+    });
+    let lines: Vec<Value> = lines.collect();
+    ensure!((1..=2).contains(&lines.len()), "{lines:?}");
+    for (line, rules) in lines
+        .iter()
+        .zip(["DeniedImages:stricter", "DeniedImages:looser"])
+    {
+        let told = json!({"kind": "AgentRun", "name": "run", "rules": rules});
+        let shown = json!({"kind": line["kind"], "name": line["name"], "rules": line["rules"]});
+        ensure!(shown == told, "{line}");
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The programs as pods, from images made of our own static binaries.
 
-use super::{Held, Programs, Up, admission::Webhook};
+use super::{Console, Held, Programs, Up, admission::Webhook};
 use agents::api::{contract::port, registration::Reach};
 use anyhow::{Context, Result};
 use futures::future::try_join_all;
@@ -22,11 +22,15 @@ const NAMESPACE: &str = "agents-system";
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Name, label `app` of the pod, and admin port of each program.
-const PROGRAMS: [(&str, &str, u16); 3] = [
+const PROGRAMS: [(&str, &str, u16); 4] = [
     ("agents", "agents-controllers", port::AGENTS_ADMIN),
     ("agents-sidecar", "agents-controllers", port::SIDECAR_ADMIN),
     ("agents-webhook", "agents-webhook", port::WEBHOOK_ADMIN),
+    ("agents serve", CONTROL_PLANE, port::AGENTS_ADMIN),
 ];
+
+/// Label `app` of the pod that has the console.
+const CONTROL_PLANE: &str = "agents-control-plane";
 
 /// Brings the images in.
 pub(super) async fn import(lab: &Lab, own: &OwnPrograms) -> Result<()> {
@@ -47,7 +51,7 @@ pub(super) async fn start(lab: &Lab) -> Result<Programs> {
     let (secret, ca) = tls_secret()?;
     secrets.create(&PostParams::default(), &secret).await?;
     let pods: Api<Pod> = Api::namespaced(client, NAMESPACE);
-    let mut up = Vec::new();
+    let (mut up, mut console) = (Vec::new(), None);
     for (name, app, port) in PROGRAMS {
         let selector = format!("app={app}");
         let ready =
@@ -57,7 +61,15 @@ pub(super) async fn start(lab: &Lab) -> Result<Programs> {
             .iter()
             .find_map(address)
             .context("a ready pod has no address")?;
-        let relay = lab.reach(SocketAddr::new(address.parse()?, port))?;
+        let address = address.parse()?;
+        let relay = lab.reach(SocketAddr::new(address, port))?;
+        if app == CONTROL_PLANE {
+            let relay = lab.reach(SocketAddr::new(address, port::SERVE))?;
+            console = Some(Console {
+                address: relay.address(),
+                _held: Some(relay),
+            });
+        }
         up.push(Up {
             name,
             admin: relay.address(),
@@ -72,6 +84,7 @@ pub(super) async fn start(lab: &Lab) -> Result<Programs> {
     Ok(Programs {
         up,
         webhook: Webhook { reach, ca },
+        console: console.context("the control plane is not among the programs")?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The programs as processes of this machine, where no pod can run.
 
 use super::{
-    Held, Programs, Up,
+    Console, Held, Programs, Up,
     admission::{RUNG, Webhook},
 };
 use agents::{
@@ -10,6 +10,7 @@ use agents::{
         registration::Reach,
     },
     kit::args::variable as common,
+    serve::variable as serve,
 };
 use agents_sidecar::args::variable as sidecar;
 use agents_webhook::args::variable;
@@ -51,10 +52,11 @@ pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
         hosts: &["127.0.0.1", "localhost"],
     };
     authority.issue("tls", subject)?;
-    let [admission, grpc, otlp, queue, admins @ ..] = free_addresses::<7>()?;
+    let [admission, grpc, otlp, queue, console, admins @ ..] = free_addresses::<9>()?;
     let webhook = [
         (variable::LISTEN, admission.to_string()),
         (variable::RUNG, RUNG.to_string()),
+        (env::POLICY_JOB_DELETE, "warn".to_owned()),
         (
             common::TLS_CERTIFICATE_FILE,
             text(folder, "webhook/tls.crt")?,
@@ -74,14 +76,17 @@ pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
             format!("controller=http://{queue}{}", queue_path::STREAM),
         ),
     ];
+    let control_plane = [(serve::LISTEN, console.to_string())];
     let mut up = Vec::new();
     let programs = [
         ("agents", &["controller"][..], &controller[..]),
         ("agents-sidecar", &[], &sidecar),
         ("agents-webhook", &[], &webhook),
+        ("agents serve", &["serve"], &control_plane),
     ];
     for ((name, arguments, settings), admin) in programs.into_iter().zip(admins) {
-        let mut command = Command::from(supervisor::bound(&own.path(name)?, arguments));
+        let program = name.split(' ').next().unwrap_or(name);
+        let mut command = Command::from(supervisor::bound(&own.path(program)?, arguments));
         command
             .envs(lab.environment())
             .envs(settings.iter().map(|(name, value)| (*name, value)))
@@ -106,7 +111,15 @@ pub(super) async fn start(lab: &Lab, own: &OwnPrograms) -> Result<Programs> {
         reach: Reach::Url(format!("https://{admission}")),
         ca: fs::read(authority.certificate())?,
     };
-    Ok(Programs { up, webhook })
+    let console = Console {
+        address: console,
+        _held: None,
+    };
+    Ok(Programs {
+        up,
+        webhook,
+        console,
+    })
 }
 
 /// Waits until the program says that it is ready; one that has ended will never say so.

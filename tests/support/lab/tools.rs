@@ -185,6 +185,7 @@ pub static RECIPES: &[Recipe] = &[
         )],
     ),
     recipe("go-otel", 60, &[tool("go-otel", ".")]),
+    recipe("sarif", 15, &[tool("sarif", ".")]),
     recipe(
         "pint",
         40,

@@ -139,6 +139,8 @@ static HISTOGRAM_POINT: Message = Message(&[
     ("explicitBounds", 7, Form::Doubles),
     ("exemplars", 8, Form::Many(&EXEMPLAR)),
     ("flags", 10, Form::Varint),
+    ("min", 11, Form::Double),
+    ("max", 12, Form::Double),
 ]);
 
 static EXPONENTIAL_POINT: Message = Message(&[
@@ -153,6 +155,8 @@ static EXPONENTIAL_POINT: Message = Message(&[
     ("negative", 9, Form::One(&BUCKETS)),
     ("flags", 10, Form::Varint),
     ("exemplars", 11, Form::Many(&EXEMPLAR)),
+    ("min", 12, Form::Double),
+    ("max", 13, Form::Double),
     ("zeroThreshold", 14, Form::Double),
 ]);
 

@@ -16,15 +16,20 @@ fn point(json: &str) -> Result<Vec<(u32, String)>, String> {
         .map_err(|error| error.to_string())
 }
 
-fn point_of(bytes: &[u8]) -> Vec<(u32, String)> {
+/// The message at the end of a way of field numbers.
+fn at<'b>(bytes: &'b [u8], way: &[u32]) -> &'b [u8] {
     let mut message = bytes;
-    for number in [1, 2, 2, 5, 1] {
+    for number in way {
         let mut fields = Read::of(message);
         let found = std::iter::from_fn(|| fields.read().unwrap());
-        let last = found.filter(|field| field.number == number).last();
+        let last = found.filter(|field| field.number == *number).last();
         message = last.unwrap().content.bytes().unwrap();
     }
-    let mut fields = Read::of(message);
+    message
+}
+
+fn point_of(bytes: &[u8]) -> Vec<(u32, String)> {
+    let mut fields = Read::of(at(bytes, &[1, 2, 2, 5, 1]));
     let mut read = Vec::new();
     while let Some(field) = fields.read().unwrap() {
         let text = match (field.number, field.content.fixed64()) {
@@ -66,6 +71,110 @@ fn numbers_are_read_in_every_form_that_is_allowed() {
             "{given}"
         );
     }
+}
+
+/// A metric with this data.
+fn metric(data: &str) -> Result<Vec<u8>, String> {
+    let json = format!(
+        r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"x",{data}}}]}}]}}]}}"#
+    );
+    to_protobuf(json.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// The last double of this number in a message.
+fn last_double(message: &[u8], number: u32) -> Option<f64> {
+    let mut fields = Read::of(message);
+    let found = std::iter::from_fn(|| fields.read().unwrap());
+    let last = found.filter(|field| field.number == number).last()?;
+    Some(f64::from_bits(last.content.fixed64().unwrap()))
+}
+
+#[test]
+fn doubles_are_read_in_every_form_wherever_they_stand() {
+    let forms = [
+        ("1", 1.0),
+        ("1.5", 1.5),
+        (r#""1.5""#, 1.5),
+        (r#""NaN""#, f64::NAN),
+        (r#""Infinity""#, f64::INFINITY),
+        (r#""-Infinity""#, f64::NEG_INFINITY),
+    ];
+    let histogram = [1, 2, 2, 9, 1];
+    let exponential = [1, 2, 2, 10, 1];
+    let summary = [1, 2, 2, 11, 1];
+    for (given, expected) in forms {
+        for (field, number, kind, way) in [
+            ("sum", 5, "histogram", histogram),
+            ("min", 11, "histogram", histogram),
+            ("max", 12, "histogram", histogram),
+            ("sum", 5, "exponentialHistogram", exponential),
+            ("min", 12, "exponentialHistogram", exponential),
+            ("max", 13, "exponentialHistogram", exponential),
+            ("zeroThreshold", 14, "exponentialHistogram", exponential),
+            ("sum", 5, "summary", summary),
+        ] {
+            let data = format!(r#""{kind}":{{"dataPoints":[{{"{field}":{given}}}]}}"#);
+            let bytes = metric(&data).unwrap();
+            let read = last_double(at(&bytes, &way), number).unwrap();
+            assert_eq!(read.to_bits(), expected.to_bits(), "{data}");
+        }
+        let quantile = format!(
+            r#""summary":{{"dataPoints":[{{"quantileValues":[{{"quantile":{given},"value":{given}}}]}}]}}"#
+        );
+        let bytes = metric(&quantile).unwrap();
+        for number in [1, 2] {
+            let read = last_double(at(&bytes, &[1, 2, 2, 11, 1, 6]), number).unwrap();
+            assert_eq!(read.to_bits(), expected.to_bits(), "{quantile}");
+        }
+        let bounds = format!(r#""histogram":{{"dataPoints":[{{"explicitBounds":[0,{given}]}}]}}"#);
+        let bytes = metric(&bounds).unwrap();
+        let last = last_double(at(&bytes, &histogram), 7).unwrap();
+        assert_eq!(last.to_bits(), expected.to_bits(), "{bounds}");
+        let attribute = format!(
+            r#""gauge":{{"dataPoints":[{{"attributes":[{{"key":"k","value":{{"doubleValue":{given}}}}}]}}]}}"#
+        );
+        let bytes = metric(&attribute).unwrap();
+        let read = last_double(at(&bytes, &[1, 2, 2, 5, 1, 7, 2]), 4).unwrap();
+        assert_eq!(read.to_bits(), expected.to_bits(), "{attribute}");
+    }
+}
+
+#[test]
+fn of_two_values_the_last_one_counts() {
+    for (given, expected) in [
+        (r#"{"asInt":"3","asDouble":1.5}"#, (4, "1.5")),
+        (r#"{"asDouble":1.5,"asInt":"3"}"#, (6, "3")),
+        (r#"{"asInt":"1","asInt":"2"}"#, (6, "2")),
+        (r#"{"asDouble":1,"asDouble":"2.5"}"#, (4, "2.5")),
+        (r#"{"timeUnixNano":"1","timeUnixNano":2}"#, (3, "2")),
+    ] {
+        let fields = point(&around(given)).unwrap();
+        let (number, text) = expected;
+        assert_eq!(fields.last(), Some(&(number, text.to_owned())), "{given}");
+    }
+}
+
+#[test]
+fn an_enumeration_is_a_number_and_what_is_missing_is_its_default() {
+    let temporality = |given: &str| {
+        let bytes = metric(&format!(r#""sum":{{"aggregationTemporality":{given}}}"#))?;
+        let mut fields = Read::of(at(&bytes, &[1, 2, 2, 7]));
+        let field = fields.read().unwrap().unwrap();
+        Ok::<_, String>((field.number, field.content.varint().unwrap()))
+    };
+    assert_eq!(temporality("2"), Ok((2, 2)));
+    assert_eq!(temporality("1"), Ok((2, 1)));
+    // Against the rules, and in use.
+    let name = r#""AGGREGATION_TEMPORALITY_CUMULATIVE""#;
+    assert_eq!(temporality(name), Ok((2, 2)));
+    let said = temporality(r#""CUMULATIVE""#).unwrap_err();
+    assert!(said.contains("a temporality"), "{said}");
+    let bare = r#""exponentialHistogram":{"dataPoints":[{"count":"2","scale":1}]}"#;
+    let bytes = metric(bare).unwrap();
+    let mut fields = Read::of(at(&bytes, &[1, 2, 2, 10, 1]));
+    let found = std::iter::from_fn(|| fields.read().unwrap());
+    let numbers: Vec<_> = found.map(|field| field.number).collect();
+    assert_eq!(numbers, [4, 6], "no flags, no zero count, no buckets");
 }
 
 #[test]

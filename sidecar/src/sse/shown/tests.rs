@@ -26,7 +26,11 @@ fn queue() -> Shown {
 }
 
 fn take(shown: &Shown, name: &str, data: &str, now: Instant) {
-    let time = "2026-11-17T01:00:02Z".parse().expect("a time");
+    take_at(shown, name, data, now, "2026-11-17T01:00:02Z");
+}
+
+fn take_at(shown: &Shown, name: &str, data: &str, now: Instant, time: &str) {
+    let time = time.parse().expect("a time");
     shown.at(now).take(Event { name, data }, now, time);
 }
 
@@ -63,6 +67,36 @@ fn what_a_source_told_outlives_it_by_the_grace_and_no_more() {
     let now = shown.at(after(661));
     assert_eq!((now.leads(), now.stream(), now.lag()), (None, None, None));
     assert!(!now.can_resume(), "it has to be told everything anew");
+}
+
+#[test]
+fn a_clock_that_jumps_ages_nobody() {
+    let start = Instant::now();
+    let later = start + Duration::from_secs(10);
+    for (clock, time, lag) in [
+        ("right", "2026-11-17T01:00:02Z", 2.0),
+        ("behind", "2001-01-01T00:00:00Z", 0.0),
+        ("an hour ahead", "2026-11-17T02:00:00Z", 3600.0),
+    ] {
+        let shown = queue();
+        shown.at(start).opened(start);
+        take_at(&shown, "snapshot", LEADER, start, time);
+        assert_eq!(shown.at(start).lag(), Some(lag), "{clock}");
+        // The oldest goes on ageing by seconds that have passed, whatever any clock shows now.
+        for shows in ["1970-01-01T00:00:00Z", "2199-01-01T00:00:00Z"] {
+            let load = shown.at(later).load(later, shows.parse().expect("a time"));
+            let oldest = load.map(|load| load.oldest);
+            assert_eq!(oldest, Some(70.0), "{clock}, then {shows}");
+        }
+        // Nor does the grace go by it.
+        shown.at(later).ended(Cause::Broken, later);
+        let over = later + GRACE;
+        assert_eq!(
+            stands(&shown, over - Duration::from_secs(1)),
+            Some((3, 2, 129.0))
+        );
+        assert_eq!(stands(&shown, over), None);
+    }
 }
 
 #[test]

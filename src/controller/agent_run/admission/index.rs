@@ -230,11 +230,27 @@ impl Index {
         if let Some(duplicate) = self.duplicate(me, now) {
             return duplicate;
         }
+        if self.is_wide(me, now) {
+            return Decision::Admit;
+        }
         let (room, _) = self.walk(Some(me), now);
         match room.refusal(me) {
             Some(refusal) => Decision::Wait(room.told(me, refusal)),
             None => Decision::Admit,
         }
+    }
+
+    /// Whether there is room for one even if everyone in line came in before it: then nobody needs to go along the line.
+    fn is_wide(&self, me: &Seat, now: Timestamp) -> bool {
+        let is_wide = |scope: &Scope| {
+            let line = self.waiting.get(scope).map_or(0, Line::len);
+            let fits = |used: usize, limit: Option<usize>| {
+                limit.is_none_or(|limit| used.saturating_add(line) < limit)
+            };
+            fits(self.running(scope), scope.at_a_time(&self.limits))
+                && fits(self.begun(scope, now).len(), scope.in_window(&self.limits))
+        };
+        me.scopes.iter().all(is_wide)
     }
 
     /// Those in line who may begin now.

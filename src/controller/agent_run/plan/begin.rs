@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Resource, ResourceExt};
+use serde_json::json;
 
 use super::{Action, Observed, RunPlan, is_held, pods, store};
 use crate::api::cause::Cause;
@@ -209,8 +210,12 @@ pub(super) fn refuse(seen: &Observed, run: &AgentRun) -> RunPlan {
 
 /// What the spec breaks. The webhook asks the same, but it may have been away.
 fn faults(run: &AgentRun) -> Vec<Cause> {
-    match serde_json::to_value(run) {
-        Ok(object) => validate(Kind::AgentRun, &object, None),
+    match serde_json::to_value(&run.spec) {
+        Ok(spec) => {
+            let mut object = json!({"metadata": {"name": run.name_any()}});
+            object["spec"] = spec;
+            validate(Kind::AgentRun, &object, None)
+        }
         Err(_) => Vec::new(),
     }
 }

@@ -750,6 +750,43 @@ fn a_stop_is_recorded_before_anything_is_touched() {
             &["Cancelled Cancelled: the run was deleted before it had ended [Cancelled]"],
         ),
         (
+            "a deleted run whose Job is gone",
+            seen(deleting(bound()), gone(None)),
+            &[
+                "Cancelled Cancelled: the run was deleted before it had ended [Cancelled OwnerDeleted]",
+            ],
+        ),
+        (
+            "its Job is gone, and its pod still works: it is not waited for",
+            Observed {
+                pods: vec![pod(json!({}), json!({"phase": "Running"}))],
+                ..seen(deleting(bound()), gone(None))
+            },
+            &[
+                "Cancelled Cancelled: the run was deleted before it had ended [Cancelled OwnerDeleted]",
+            ],
+        ),
+        (
+            "its Job is gone, and was last seen at its end",
+            seen(
+                deleting(bound()),
+                gone(Some(a_job(json!({}), condition("Complete", "Completed")))),
+            ),
+            &[
+                "Succeeded Completed: the Job is missing, but its last state tells how it ended: it ended well [Succeeded OwnerDeleted OutcomeRecovered]",
+            ],
+        ),
+        (
+            "a stop too late: the Job is gone, and its pod tells how it ended",
+            Observed {
+                pods: vec![pod(json!({}), json!({"phase": "Succeeded"}))],
+                ..seen(cancel(bound()), gone(None))
+            },
+            &[
+                "Succeeded Completed: the Job is missing, but its pod tells how it ended: it ended well [Succeeded JobDeletedUnknown OutcomeRecovered]",
+            ],
+        ),
+        (
             "once that is stored, everything goes",
             Observed {
                 pods: vec![pod(json!({}), json!({"phase": "Running"}))],

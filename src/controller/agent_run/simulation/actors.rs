@@ -205,7 +205,7 @@ fn pod_job(world: &World, pod: &str) -> String {
 }
 
 fn make_pod(world: &mut World, job_name: &str) {
-    let Some(job) = world.get(Sort::Job, job_name).cloned() else {
+    let Some(job) = world.take(Sort::Job, job_name) else {
         return;
     };
     let number = world.known.len();
@@ -229,7 +229,7 @@ fn make_pod(world: &mut World, job_name: &str) {
 
 /// The garbage collector about an object that goes with, or without, what belongs to it.
 fn cascade(world: &mut World, sort: Sort, name: &str) {
-    let Some(object) = world.get(sort, name).cloned() else {
+    let Some(object) = world.take(sort, name) else {
         return;
     };
     let dependents = world.dependents(uid(&object));

@@ -8,6 +8,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use kube::Client;
 use kube::client::Body;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -39,7 +40,7 @@ impl Call {
     }
 }
 
-type Answer = (StatusCode, Value);
+type Answer = (StatusCode, Arc<Value>);
 
 impl Server {
     pub(super) fn client(&self) -> Client {
@@ -76,7 +77,8 @@ impl Server {
             }
             None => about_others(&path),
         };
-        let bytes = Bytes::from(answer.to_string());
+        let bytes = serde_json::to_vec(&*answer).map_err(|error| error.to_string())?;
+        let bytes = Bytes::from(bytes);
         let answer = Response::builder().status(status).body(Full::new(bytes));
         answer.map_err(|error| error.to_string())
     }
@@ -130,7 +132,7 @@ fn read(method: Method, path: &str, query: &str, body: Value) -> Option<Call> {
 fn about_others(path: &str) -> Answer {
     if path == format!("/api/v1/namespaces/{NAMESPACE}") {
         let found = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": NAMESPACE}});
-        return (StatusCode::OK, found);
+        return (StatusCode::OK, Arc::new(found));
     }
     refusal(StatusCode::NOT_FOUND, "NotFound")
 }
@@ -138,7 +140,7 @@ fn about_others(path: &str) -> Answer {
 fn refusal(code: StatusCode, reason: &str) -> Answer {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": reason, "reason": reason, "code": code.as_u16()});
-    (code, status)
+    (code, Arc::new(status))
 }
 
 impl Sim {
@@ -171,15 +173,17 @@ impl Sim {
 
     fn carry_out(&mut self, call: &Call) -> Answer {
         let found = call.name.as_deref();
-        let found = found.and_then(|name| self.world.get(call.sort, name).cloned());
+        let found = found.and_then(|name| self.world.take(call.sort, name));
         match (call.method.as_str(), found, &call.name) {
             ("GET", Some(object), _) => (StatusCode::OK, object),
             ("GET", None, None) => {
-                let mut items = self.world.all(call.sort);
-                items.retain(|item| matches(item, &call.selector));
+                let items = self.world.all(call.sort);
+                let items = items.iter().map(Arc::as_ref);
+                let items: Vec<&Value> =
+                    items.filter(|item| matches(item, &call.selector)).collect();
                 let list =
                     json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
-                (StatusCode::OK, list)
+                (StatusCode::OK, Arc::new(list))
             }
             ("POST", _, _) => self.create(call),
             ("PATCH", Some(object), _) => self.patch(call, &object),
@@ -190,10 +194,8 @@ impl Sim {
                 }
                 self.world
                     .delete(call.sort, name(&object), Propagation::Background);
-                (
-                    StatusCode::OK,
-                    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
-                )
+                let done = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
+                (StatusCode::OK, Arc::new(done))
             }
             (_, None, _) => refusal(StatusCode::NOT_FOUND, "NotFound"),
             _ => refusal(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed"),
@@ -212,8 +214,8 @@ impl Sim {
 
     fn patch(&mut self, call: &Call, object: &Value) -> Answer {
         let mut next = object.clone();
-        let patch = serde_json::from_value(call.body.clone());
-        let applied = patch.map(|patch: json_patch::Patch| json_patch::patch(&mut next, &patch));
+        let patch = json_patch::Patch::deserialize(&call.body);
+        let applied = patch.map(|patch| json_patch::patch(&mut next, &patch));
         if !matches!(applied, Ok(Ok(()))) {
             return refusal(StatusCode::UNPROCESSABLE_ENTITY, "Invalid");
         }

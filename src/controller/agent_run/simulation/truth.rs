@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::world::{NAMESPACE, Sort, World, finalizers, is_going, is_held, made_for, name, uid};
@@ -118,9 +119,7 @@ impl Truth {
             generation: new["metadata"]["generation"].as_i64().unwrap_or_default(),
             now: world.now,
         };
-        let given = |run: &Value| Some(run["status"].clone()).filter(|status| !status.is_null());
-        let (before, after) = (given(old), given(new));
-        for cause in check(Kind::AgentRun, before.as_ref(), after.as_ref(), at) {
+        for cause in check(Kind::AgentRun, given(old), given(new), at) {
             self.wrong(format!("{}: {}", cause.field, cause.message));
         }
         let Some(run) = typed(new) else {
@@ -217,7 +216,11 @@ impl Truth {
 }
 
 fn typed(run: &Value) -> Option<AgentRun> {
-    serde_json::from_value(run.clone()).ok()
+    AgentRun::deserialize(run).ok()
+}
+
+fn given(run: &Value) -> Option<&Value> {
+    run.get("status").filter(|status| !status.is_null())
 }
 
 fn is_missing(run: &Value) -> bool {

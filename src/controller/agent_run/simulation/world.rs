@@ -1,6 +1,7 @@
 //! What the model API server stores: versions, finalizers, owners, and the news that watches would bring.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -23,7 +24,7 @@ pub(super) enum Sort {
 #[derive(Clone, Debug)]
 pub(super) struct News {
     pub(super) sort: Sort,
-    pub(super) object: Value,
+    pub(super) object: Arc<Value>,
     pub(super) is_gone: bool,
 }
 
@@ -49,12 +50,12 @@ pub(super) const FOREGROUND: &str = "foregroundDeletion";
 pub(super) const ORPHAN: &str = "orphan";
 pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
-/// All objects, the time, and what has happened.
+/// All objects, the time, and what has happened. A state of an object is never changed, so everyone shares it.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) now: Timestamp,
     version: u64,
-    pub(super) objects: BTreeMap<(Sort, String), Value>,
+    pub(super) objects: BTreeMap<(Sort, String), Arc<Value>>,
     pub(super) news: Vec<News>,
     /// Uids of all that there ever was.
     pub(super) known: BTreeSet<String>,
@@ -80,16 +81,21 @@ impl World {
     }
 
     pub(super) fn get(&self, sort: Sort, name: &str) -> Option<&Value> {
-        self.objects.get(&(sort, name.to_owned()))
+        self.objects.get(&(sort, name.to_owned())).map(Arc::as_ref)
     }
 
-    pub(super) fn all(&self, sort: Sort) -> Vec<Value> {
+    /// The same, to be kept.
+    pub(super) fn take(&self, sort: Sort, name: &str) -> Option<Arc<Value>> {
+        self.objects.get(&(sort, name.to_owned())).cloned()
+    }
+
+    pub(super) fn all(&self, sort: Sort) -> Vec<Arc<Value>> {
         let own = self.objects.iter().filter(|((found, _), _)| *found == sort);
-        own.map(|(_, object)| object.clone()).collect()
+        own.map(|(_, object)| Arc::clone(object)).collect()
     }
 
     /// Makes an object; says whether its name was free.
-    pub(super) fn create(&mut self, sort: Sort, mut object: Value) -> Option<Value> {
+    pub(super) fn create(&mut self, sort: Sort, mut object: Value) -> Option<Arc<Value>> {
         let name = name(&object).to_owned();
         if self.get(sort, &name).is_some() {
             return None;
@@ -106,19 +112,20 @@ impl World {
     }
 
     /// Stores a new state of an object, or lets it go if nothing holds it any more.
-    pub(super) fn put(&mut self, sort: Sort, mut object: Value) -> Value {
+    pub(super) fn put(&mut self, sort: Sort, mut object: Value) -> Arc<Value> {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let key = (sort, name(&object).to_owned());
         let is_gone = is_going(&object) && finalizers(&object).is_empty() && !runs_on(&object);
+        let object = Arc::new(object);
         if is_gone {
             self.objects.remove(&key);
         } else {
-            self.objects.insert(key, object.clone());
+            self.objects.insert(key, Arc::clone(&object));
         }
         self.news.push(News {
             sort,
-            object: object.clone(),
+            object: Arc::clone(&object),
             is_gone,
         });
         object

@@ -87,7 +87,12 @@ pub(in crate::controller::agent_run) fn overdue(
 }
 
 /// Keeps, shows, tells and counts what was found out about a missing Job.
-pub(super) fn lost(mut next: RunStanding, turn: Turn, loss: &Loss, now: Timestamp) -> RunStanding {
+pub(in crate::controller::agent_run) fn lost(
+    mut next: RunStanding,
+    turn: Turn,
+    loss: &Loss,
+    now: Timestamp,
+) -> RunStanding {
     let class = loss.finding.class;
     if let Some(reference) = steps::reference(&mut next.status, turn) {
         loss.keep(reference, now);

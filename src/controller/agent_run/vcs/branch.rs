@@ -53,6 +53,12 @@ pub(super) fn of(
     (base, Some(if is_taken { other } else { head }))
 }
 
+/// Whether it matters which branches other runs work on.
+pub(in crate::controller::agent_run) fn minds_others(spec: &VersionControlProviderSpec) -> bool {
+    let defaults = spec.defaults.as_ref();
+    defaults.is_some_and(|defaults| defaults.branch_conflict_suffix_template.is_some())
+}
+
 fn with_suffix(branch: &str, suffix: &str) -> String {
     let suffix = suffix.trim().trim_start_matches(['-', '/']);
     let gap = if branch.ends_with(['-', '/']) {

@@ -33,6 +33,7 @@ fn trail(generation: i64, due: &str, result: Result<Tally, Trouble>) -> Option<A
 fn brief(plan: &SourcePlan) -> String {
     let steps = plan.steps.iter().map(|step| match step {
         Step::Do(Action::Sync) => "sync".to_owned(),
+        Step::Do(Action::Take(_) | Action::Drop(_)) => "a delivery".to_owned(),
         Step::Status(next) => {
             let holds = |entry: &&Observation| entry.status == ConditionStatus::True;
             let observed = next.observed.iter().filter(holds);
@@ -155,6 +156,9 @@ fn a_source_is_judged_then_read_then_told() {
             policy: Arc::default(),
             missing,
             trail,
+            inbox: vec![],
+            worked: None,
+            pace: Settings::default(),
         };
         assert_eq!(brief(&plan(&seen)), expected, "{row}");
     }
@@ -175,6 +179,9 @@ fn a_tracker_is_not_read_with_a_secret_that_the_policy_blocks() {
             policy: Arc::clone(&policy),
             missing: vec![],
             trail: None,
+            inbox: vec![],
+            worked: None,
+            pace: Settings::default(),
         };
         assert_eq!(brief(&plan(&seen)), expected, "{row}");
     }

@@ -107,6 +107,7 @@ fn each_step_of_a_call_follows_from_what_is_seen() {
         absence: Absence::NotFound,
         last: None,
     };
+    let over = |job: &Sight| Arc::clone(job.absence().1.unwrap());
     let taken = || Sight::Taken(Arc::default());
     let marked =
         json!({"metadata": {"finalizers": [], "annotations": {annotation::OUTCOME_RECORDED: "x"}}});
@@ -182,6 +183,21 @@ fn each_step_of_a_call_follows_from_what_is_seen() {
             "Cancelled Cancelled",
         ),
         (
+            "deleted, and its Job is gone",
+            with(&bound, going.clone()),
+            gone(),
+            "Cancelled Cancelled",
+        ),
+        (
+            "deleted, and its Job was last seen at its end",
+            with(&bound, going.clone()),
+            Sight::Gone {
+                absence: Absence::NotFound,
+                last: Some(over(&job(&ended("Complete")))),
+            },
+            "Succeeded Completed",
+        ),
+        (
             "wrong",
             json!({"spec": {"toolRef": {"name": ""}}}),
             Sight::Absent,
@@ -238,6 +254,27 @@ fn who_deleted_the_job_of_a_call_is_named() {
     let missing = next.status.job_ref.as_ref().unwrap().missing.as_ref();
     let missing = missing.map(|missing| (missing.class.as_deref(), missing.actor.as_deref()));
     assert_eq!(missing, Some((Some("JobDeletedByActor"), Some("jane"))));
+}
+
+#[test]
+fn a_call_that_is_deleted_keeps_why_its_job_is_gone() {
+    let going = json!({
+        "metadata": {"deletionTimestamp": NOW},
+        "status": {"phase": "Running", "jobRef": {"name": "r-tool", "uid": "j-1"}},
+    });
+    let gone = Sight::Gone {
+        absence: Absence::NotFound,
+        last: None,
+    };
+    let plan = plan(&seen(run(&going), gone), &settings());
+    let [Step::Status(next)] = plan.steps.as_slice() else {
+        panic!("one status: {plan:?}");
+    };
+    let missing = next.status.job_ref.as_ref().unwrap().missing.as_ref();
+    let class = missing.and_then(|missing| missing.class.as_deref());
+    assert_eq!(class, Some("OwnerDeleted"));
+    let told = next.notices.iter().map(|notice| notice.reason.as_str());
+    assert_eq!(told.collect::<Vec<_>>(), ["Cancelled", "OwnerDeleted"]);
 }
 
 #[test]

@@ -130,3 +130,31 @@ fn the_instance_is_the_pod_unless_said_otherwise() {
     let given = ("OTEL_SERVICE_INSTANCE_ID", "one");
     assert_eq!(instance(&[pod, given]).as_deref(), Some("one"));
 }
+
+#[test]
+fn a_filter_is_levels_by_target_and_nothing_that_would_be_misread() {
+    use tracing::Level;
+    let cases = [
+        ("info", Some((true, false, true))),
+        ("info,agents=debug", Some((true, true, true))),
+        ("warn, agents=debug", Some((true, true, false))),
+        ("agents=info", Some((true, false, false))),
+        ("off", Some((false, false, false))),
+        ("", None),
+        ("info,", None),
+        ("=debug", None),
+        ("agents=loud", None),
+        ("agents[run]=debug", None),
+        ("agents[{run}]=debug", None),
+    ];
+    for (text, expected) in cases {
+        let seen = LogFilter::parse(text).map(|LogFilter(targets)| {
+            (
+                targets.would_enable("agents::kit", &Level::INFO),
+                targets.would_enable("agents::kit", &Level::DEBUG),
+                targets.would_enable("hyper", &Level::INFO),
+            )
+        });
+        assert_eq!(seen, expected, "{text:?}");
+    }
+}

@@ -15,7 +15,10 @@ use x509_parser::{extensions::GeneralName, parse_x509_certificate};
 use super::Refused;
 
 /// Whether the first certificate has all the names that clients call us by.
-pub(super) fn names(chain: &[CertificateDer<'_>], wanted: &[String]) -> Result<(), Refused> {
+pub(in crate::kit::tls) fn names(
+    chain: &[CertificateDer<'_>],
+    wanted: &[String],
+) -> Result<(), Refused> {
     let Some(leaf) = chain.first() else {
         return Ok(());
     };
@@ -35,7 +38,7 @@ pub(super) fn names(chain: &[CertificateDer<'_>], wanted: &[String]) -> Result<(
 
 /// Whether the chain leads to one of the authorities. A certificate that is itself one of them leads to itself, as a
 /// self-signed one does.
-pub(super) fn leads_to(
+pub(in crate::kit::tls) fn leads_to(
     chain: &[CertificateDer<'_>],
     authorities: Vec<CertificateDer<'_>>,
     provider: &CryptoProvider,

@@ -56,7 +56,7 @@ fn selected(selector: &Value, meta: &str) -> Vec<Value> {
 }
 
 /// A monitor as Prometheus is told: how targets are found and chosen, and which labels they get.
-fn job(stage: &Stage, monitor: &Value) -> Result<Value> {
+pub(super) fn job(stage: &Stage, monitor: &Value) -> Result<Value> {
     let spec = &monitor["spec"];
     let (role, meta, endpoint, named) = match monitor["kind"].as_str() {
         Some("ServiceMonitor") => (

@@ -36,158 +36,21 @@
 //! | admission refuses a deletion until the outcome is stored | `webhook::guard` |
 //! | a CronJob deletes what is beyond its history | none: a Job of ours never belongs to a CronJob |
 //!
-//! The main ones are shown again with real pods in `pods`.
+//! The main ones are shown again with real pods in `pods`. Every class of a missing Job comes out of some case: those that
+//! none above gives are in `classes`.
 
-use agents::api::contract::env;
 use agents::api::kinds::AgentRun;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use http::Method;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams};
-use kube::{Api, ResourceExt};
-use nix::sys::signal::Signal;
-use serde_json::json;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::DeleteParams;
 use support::gateway::Gateway;
-use support::{lab, wait};
+use support::wait;
 
-use super::witness::{Known, Witness};
-use crate::controller::scene::{ALONE, DEADLINE, Scene, condition, phase_of};
-use crate::kit::process::Process;
-
-/// A run at work, and what is counted about it.
-struct Case {
-    scene: Scene,
-    witness: Witness,
-    run: AgentRun,
-    job: Job,
-    pod: Pod,
-}
-
-async fn kill(controller: Process) {
-    controller.signal(Signal::SIGKILL);
-    controller.end().await;
-}
-
-impl Case {
-    /// A run whose Job runs.
-    async fn running() -> Result<(Self, Process)> {
-        let (scene, witness) = Self::scene(&[]).await?;
-        let controller = scene.controller().await?;
-        let case = Self::run(scene, witness).await?;
-        Ok((case, controller))
-    }
-
-    /// The same, where what the controller asks for can be held back.
-    async fn running_behind(settings: &[(&str, &str)]) -> Result<(Self, Process, Gateway)> {
-        let (scene, witness) = Self::scene(settings).await?;
-        let way = Gateway::open(lab::shared().await?.kubeconfig(), None).await?;
-        let controller = scene.controller_by(way.kubeconfig())?;
-        let case = Self::run(scene, witness).await?;
-        Ok((case, controller, way))
-    }
-
-    async fn scene(settings: &[(&str, &str)]) -> Result<(Scene, Witness)> {
-        let witness = Witness::start().await?;
-        let endpoint = witness.endpoint();
-        let own = [ALONE, ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint)];
-        let scene = Scene::with_agent(&[&own[..], settings].concat()).await?;
-        Ok((scene, witness))
-    }
-
-    async fn run(scene: Scene, witness: Witness) -> Result<Self> {
-        scene.run("x", json!({})).await?;
-        let run = scene.until_phase("x", "Running").await?;
-        let pod = scene.pod("x").await?;
-        let job = scene.until_job("x", |_| true).await?;
-        Ok(Self {
-            scene,
-            witness,
-            run,
-            job,
-            pod,
-        })
-    }
-
-    /// A run whose pod has ended well while nobody was there to store it.
-    async fn ended_alone(ttl: Option<u32>, is_free: bool) -> Result<Self> {
-        let (case, controller) = Self::running().await?;
-        kill(controller).await;
-        if is_free {
-            case.free().await?;
-        }
-        if let Some(ttl) = ttl {
-            case.set_ttl(ttl).await?;
-        }
-        case.scene.end_pod("x", 0).await?;
-        Ok(case)
-    }
-
-    fn jobs(&self) -> Api<Job> {
-        self.scene.here.api()
-    }
-
-    /// Takes our finalizer off the Job.
-    async fn free(&self) -> Result<()> {
-        let none = Patch::Merge(json!({"metadata": {"finalizers": []}}));
-        let jobs = self.jobs();
-        jobs.patch("x-job", &PatchParams::default(), &none).await?;
-        Ok(())
-    }
-
-    async fn set_ttl(&self, seconds: u32) -> Result<()> {
-        let ttl = Patch::Merge(json!({"spec": {"ttlSecondsAfterFinished": seconds}}));
-        let jobs = self.jobs();
-        jobs.patch("x-job", &PatchParams::default(), &ttl).await?;
-        Ok(())
-    }
-
-    async fn until_complete(&self) -> Result<()> {
-        let is_complete = |job: &Job| {
-            let status = job.status.as_ref();
-            status.is_some_and(|status| status.completion_time.is_some())
-        };
-        self.scene.until_job("x", is_complete).await?;
-        Ok(())
-    }
-
-    async fn delete(&self, how: DeleteParams) -> Result<()> {
-        self.jobs().delete("x-job", &how).await?;
-        Ok(())
-    }
-
-    async fn until_job_is_gone(&self) -> Result<()> {
-        wait::until_gone(&self.jobs(), "x-job", DEADLINE).await
-    }
-
-    /// Waits until the pod is going, and only held by us.
-    async fn until_pod_goes(&self) -> Result<()> {
-        let is_going = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
-        let pods = self.scene.here.api::<Pod>();
-        wait::until(&pods, &self.pod.name_any(), DEADLINE, is_going).await?;
-        Ok(())
-    }
-
-    /// Waits for the end of the run, ends the controller, and compares all that there is to see.
-    async fn agrees(self, name: &str, controller: Process) -> Result<()> {
-        let is_over = |run: &AgentRun| ["Succeeded", "Failed"].contains(&phase_of(run));
-        self.scene.until("x", is_over).await?;
-        self.scene.until_free("x").await?;
-        self.compare(name, controller).await
-    }
-
-    async fn compare(self, name: &str, controller: Process) -> Result<()> {
-        let job = self.job.uid().context("a uid")?;
-        let pod = self.pod.name_any();
-        let known = Known {
-            run: &self.run,
-            job: &job,
-            pod: &pod,
-        };
-        let seen = self.witness.end(controller).await?;
-        seen.agrees(name, &self.scene, known).await
-    }
-}
+use super::case::{Case, kill};
+use crate::controller::scene::{DEADLINE, Scene, condition};
 
 /// The controller looks at the pods when the garbage collector has been there, not before.
 pub(super) fn hold_pods(way: &Gateway) {
@@ -231,15 +94,11 @@ async fn a_job_that_goes_with_its_pod_while_nobody_is_there_is_lost() -> Result<
     let (case, controller) = Case::running().await?;
     kill(controller).await;
     case.free().await?;
-    // All but ours, by which the Job counts it.
-    let none = json!({"metadata": {"finalizers": ["batch.kubernetes.io/job-tracking"]}});
-    let none = Patch::Merge(none);
-    let (pods, pod) = (case.scene.here.api::<Pod>(), case.pod.name_any());
-    pods.patch(&pod, &PatchParams::default(), &none).await?;
+    case.free_pod().await?;
     case.set_ttl(1).await?;
     case.scene.end_pod("x", 0).await?;
     case.until_job_is_gone().await?;
-    wait::until_gone(&pods, &pod, DEADLINE).await?;
+    case.until_pod_is_gone().await?;
     let controller = case.scene.controller().await?;
     case.agrees("ttl-gone", controller).await
 }
@@ -262,16 +121,10 @@ async fn a_job_that_has_ended_and_is_deleted_leaves_its_pod_to_tell() -> Result<
     Ok(())
 }
 
-/// The one who works on runs is kept busy with another one meanwhile.
 #[tokio::test]
 async fn a_job_that_goes_tells_with_its_last_word_how_it_ended() -> Result<()> {
     support::kinds!();
-    let narrow = [(env::WORKERS, "1"), ("OTEL_METRIC_EXPORT_INTERVAL", "1000")];
-    let (mut case, controller, way) = Case::running_behind(&narrow).await?;
-    way.hold(|method, path| *method == Method::PATCH && path.contains("/agentruns/busy"));
-    let nobody = json!({"agentRef": {"name": "nobody"}});
-    case.scene.run("busy", nobody).await?;
-    way.until_holding(DEADLINE).await?;
+    let (mut case, controller, way) = Case::running_unseen(Scene::with_agent).await?;
     case.scene.end_pod("x", 0).await?;
     case.witness.until_unrecorded(1.0).await?;
     case.delete(DeleteParams::background()).await?;
@@ -311,7 +164,7 @@ async fn a_ttl_on_a_stored_outcome_changes_nothing_but_when_the_job_goes() -> Re
 #[tokio::test]
 async fn a_running_job_that_is_deleted_in_the_foreground_is_lost_with_its_pod() -> Result<()> {
     support::kinds!();
-    let (case, controller, way) = Case::running_behind(&[]).await?;
+    let (case, controller, way) = Case::running_behind().await?;
     hold_pods(&way);
     case.delete(DeleteParams::foreground()).await?;
     case.until_pod_goes().await?;
@@ -342,7 +195,7 @@ async fn a_running_job_that_is_deleted_leaves_its_pod_to_tell() -> Result<()> {
 #[tokio::test]
 async fn a_running_job_that_nobody_holds_is_lost_with_its_pod() -> Result<()> {
     support::kinds!();
-    let (case, controller, way) = Case::running_behind(&[]).await?;
+    let (case, controller, way) = Case::running_behind().await?;
     hold_pods(&way);
     case.free().await?;
     case.delete(DeleteParams::background()).await?;

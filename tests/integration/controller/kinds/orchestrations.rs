@@ -212,7 +212,7 @@ async fn a_controller_that_is_killed_starts_no_step_twice() -> Result<()> {
 async fn settled_orchestrations_cost_no_write_and_wrong_ones_say_why() -> Result<()> {
     support::kinds!();
     let (scene, mut looks) = Scene::watched().await?;
-    let _controller = scene.controller().await?;
+    let _controller = looks.controller(&scene)?;
     let gate = json!([{"name": "gate", "kind": "ApprovalGate", "policyRef": "nobody"}]);
     orchestrate(&scene, gate).await?;
     until_steps(&scene, "Running", "Running").await?;
@@ -230,16 +230,7 @@ async fn settled_orchestrations_cost_no_write_and_wrong_ones_say_why() -> Result
     scene
         .until_ready(Kind::OrchestrationRun, "wrong", "False DependencyCycle")
         .await?;
-    let versions = || async {
-        let mut versions = Vec::new();
-        for kind in [Kind::Orchestration, Kind::OrchestrationRun] {
-            let list = scene.any(kind).list(&Default::default()).await?;
-            versions.extend(list.iter().map(ResourceExt::resource_version));
-        }
-        anyhow::Ok(versions)
-    };
-    let first = versions().await?;
-    looks.hundred_looks(4).await;
-    assert_eq!(versions().await?, first);
-    Ok(())
+    looks
+        .hundred_looks(&[(Kind::Orchestration, 2), (Kind::OrchestrationRun, 2)])
+        .await
 }

@@ -128,7 +128,7 @@ async fn runs_of_a_schedule_stand_beside_each_other_only_if_they_may() -> Result
 async fn a_settled_schedule_costs_no_write_and_a_wrong_one_says_why() -> Result<()> {
     support::kinds!();
     let (scene, mut looks) = Scene::watched().await?;
-    let _controller = scene.controller().await?;
+    let _controller = looks.controller(&scene)?;
     scene.run("nightly", json!({"cancel": true})).await?;
     scene
         .make(Kind::Schedule, "x", often(json!({"cron": "0 0 1 1 *"})))
@@ -147,13 +147,7 @@ async fn a_settled_schedule_costs_no_write_and_a_wrong_one_says_why() -> Result<
         .until_ready(Kind::Schedule, "wrong", "False InvalidTimeZone")
         .await?;
     scene.until_phase("nightly", "Cancelled").await?;
-    let versions = || async {
-        let list = scene.any(Kind::Schedule).list(&Default::default()).await?;
-        let versions = list.iter().map(ResourceExt::resource_version);
-        anyhow::Ok(versions.collect::<Vec<_>>())
-    };
-    let first = versions().await?;
-    looks.hundred_looks(3).await;
-    assert_eq!(versions().await?, first);
-    Ok(())
+    looks
+        .hundred_looks(&[(Kind::Schedule, 2), (Kind::AgentRun, 1)])
+        .await
 }

@@ -85,7 +85,7 @@ async fn a_claim_of_someone_else_is_waited_for_and_a_removed_one_is_made_again()
 async fn a_settled_workspace_costs_no_write() -> Result<()> {
     support::kinds!();
     let (scene, mut looks) = Scene::watched().await?;
-    let _controller = scene.controller().await?;
+    let _controller = looks.controller(&scene)?;
     let spec = json!({"size": "1Gi", "storageClassName": "none"});
     scene.make(Kind::Workspace, "x", spec).await?;
     scene.make(Kind::Workspace, "wrong", json!({})).await?;
@@ -109,13 +109,5 @@ async fn a_settled_workspace_costs_no_write() -> Result<()> {
     scene
         .until_ready(Kind::Workspace, "wrong", "False MissingSize")
         .await?;
-    let versions = || async {
-        let list = scene.any(Kind::Workspace).list(&Default::default()).await?;
-        let versions = list.iter().map(ResourceExt::resource_version);
-        anyhow::Ok(versions.collect::<Vec<_>>())
-    };
-    let first = versions().await?;
-    looks.hundred_looks(2).await;
-    assert_eq!(versions().await?, first);
-    Ok(())
+    looks.hundred_looks(&[(Kind::Workspace, 2)]).await
 }

@@ -17,7 +17,7 @@ use crate::controller::scene::{DEADLINE, Scene};
 fn tell(folder: &TempDir, role: &str) -> Result<String> {
     let file = folder.path().join("labels");
     let labels =
-        format!("agents.proompteng.ai/delivery=\"{role}\"\nrollouts-pod-template-hash=\"new\"\n");
+        format!("agents.proompteng.ai/rollout=\"{role}\"\nrollouts-pod-template-hash=\"new\"\n");
     fs::write(&file, labels)?;
     Ok(file.display().to_string())
 }

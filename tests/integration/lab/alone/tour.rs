@@ -17,7 +17,7 @@ use std::{
 use support::{
     http,
     lab::{
-        own_name,
+        Lab, own_name,
         report::{in_time, measured},
         state::{Home, LabName, Record, Tier},
     },
@@ -148,6 +148,22 @@ async fn until_told(sidecar: &str) -> Result<()> {
     .await
 }
 
+/// Goes to the console as the guide says, with the token that it says how to get.
+async fn look_at_console(tour: &Tour, guide: &str) -> Result<()> {
+    let told = guide.split("The console is at http://").nth(1);
+    let address = told.and_then(|rest| rest.split('/').next());
+    let address = address.with_context(|| format!("no console: {guide}"))?;
+    let page = http::get(address, "/console/").await?;
+    ensure!(page.contains("<html"), "{page}");
+    let lab = Lab::running(&tour.name).await?;
+    let kubectl = lab.kubectl().in_namespace("agents");
+    let token = kubectl.run(&["create", "token", "visitor"]).await?.ok()?;
+    let runs = "/v1/agent-runs?namespace=agents";
+    let shown = http::get_by(address, runs, token.trim()).await?;
+    ensure!(shown.contains("add-health-endpoint"), "{shown}");
+    Ok(())
+}
+
 /// Starts a tour, looks at everything it shows, ends it, and looks for what is left.
 async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
     let guide = tour.guide().await?;
@@ -165,12 +181,24 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
             let line = guide.lines().find(of_run).context(run)?;
             ensure!(line.contains(" Succeeded "), "{guide}");
         }
+        // Its Job was deleted while it worked; how it ended is stored and told all the same.
+        let of_run = |line: &&str| line.trim_start().starts_with("outlives-its-job ");
+        let line = guide.lines().find(of_run).context(guide.clone())?;
+        let ended = line.contains(" Succeeded ") || line.contains(" Failed ");
+        ensure!(ended, "{guide}");
+        ensure!(
+            guide.contains("`agents explain outlives-its-job` says\n      outlives-its-job is "),
+            "{guide}"
+        );
+    } else {
+        ensure!(guide.contains("Not shown here: "), "{guide}");
     }
+    look_at_console(&tour, &guide).await?;
     let programs = admin_addresses(&guide);
     let names: Vec<_> = programs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
-        ["agents", "agents-sidecar", "agents-webhook"],
+        ["agents", "agents-sidecar", "agents-webhook", "agents serve"],
         "{guide}"
     );
     for (name, address) in &programs {

@@ -3,9 +3,9 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use agents::api::kind::Kind;
@@ -30,6 +30,8 @@ const KEPT: usize = 10;
 pub(super) struct Tally {
     sent: Arc<AtomicUsize>,
     failed: Arc<AtomicUsize>,
+    /// Microseconds of the slowest write.
+    slowest: Arc<AtomicU64>,
     words: Arc<Mutex<Vec<String>>>,
     enough: Arc<AtomicBool>,
 }
@@ -55,7 +57,16 @@ impl Tally {
         self.enough.store(true, Ordering::Relaxed);
     }
 
-    fn count<T>(&self, result: kube::Result<T>) {
+    /// Time of the slowest write so far.
+    pub(super) fn slowest(&self) -> Duration {
+        Duration::from_micros(self.slowest.load(Ordering::Relaxed))
+    }
+
+    async fn count<T>(&self, write: impl Future<Output = kube::Result<T>>) {
+        let start = Instant::now();
+        let result = write.await;
+        let took = start.elapsed().as_micros().try_into().unwrap_or(u64::MAX);
+        self.slowest.fetch_max(took, Ordering::Relaxed);
         self.sent.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = result {
             self.failed.fetch_add(1, Ordering::Relaxed);
@@ -69,8 +80,10 @@ impl Tally {
     /// Fails if a single write failed.
     pub(super) fn verdict(&self, what: &str, since: Instant) -> Result<()> {
         let (sent, failed) = (self.sent(), self.failed.load(Ordering::Relaxed));
-        let took = since.elapsed().as_secs_f64();
-        eprintln!("{what}: {failed} of {sent} writes failed, in {took:.1} s");
+        let (took, slowest) = (since.elapsed(), self.slowest());
+        eprintln!(
+            "{what}: {failed} of {sent} writes failed, in {took:.1?}; the slowest took {slowest:.1?}"
+        );
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         ensure!(
             failed == 0,
@@ -118,9 +131,10 @@ async fn one_writer(api: Api<DynamicObject>, name: String, tally: Tally) -> Resu
         if turn.is_multiple_of(STORED) {
             let change = json!({"spec": {"channel": format!("load-{turn}")}});
             let params = PatchParams::default();
-            tally.count(api.patch(&name, &params, &Patch::Merge(change)).await);
+            let change = Patch::Merge(change);
+            tally.count(api.patch(&name, &params, &change)).await;
         } else {
-            tally.count(api.create(&dry, &object).await);
+            tally.count(api.create(&dry, &object)).await;
         }
     }
     Ok(())

@@ -1,8 +1,11 @@
 //! Two replicas are restarted in turn while the API server is busy with them: nobody notices.
 
-use std::{future::Future, time::Instant};
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
 
-use agents::kit::args::variable as common;
+use agents::{api::registration::TIMEOUT_SECONDS, kit::args::variable as common};
 use anyhow::{Result, ensure};
 use support::wait;
 
@@ -16,7 +19,10 @@ const RESTARTS: usize = 20;
 const WRITES: usize = 20_000;
 const WRITERS: usize = 8;
 /// Writes that the API server has made between two restarts at least, so that each of them happens under load.
-const WRITES_BETWEEN: usize = 100;
+const WRITES_BETWEEN: usize = WRITES / RESTARTS;
+/// The API server waits so long for one answer as the chart registers us. A hand-over that costs a write as much is one too
+/// slow, also if this registration is more patient.
+const SLOWEST: Duration = Duration::from_secs(TIMEOUT_SECONDS.unsigned_abs() as u64);
 
 /// Long enough for the balancer to notice, as five seconds are for a Service.
 const LINGER: [(&str, &str); 1] = [(common::SHUTDOWN_LINGER, "2s")];
@@ -77,7 +83,10 @@ async fn restarts_of_two_replicas_under_load_fail_no_request() -> Result<()> {
             done
         };
         tokio::try_join!(restarting, load::write(&here, WRITERS, &tally))?;
-        tally.verdict("20 restarts of two replicas", start)
+        tally.verdict("20 restarts of two replicas", start)?;
+        let slowest = tally.slowest();
+        ensure!(slowest < SLOWEST, "the slowest write took {slowest:?}");
+        Ok(())
     };
     tokio::select! {
         told = story => told,

@@ -273,3 +273,22 @@ fn ten_thousand_waiting_runs_cost_little() {
     // Counted anew for every look, this would be two hundred million tickets.
     assert!(steps < 10_000 * 600, "{steps}");
 }
+
+#[test]
+fn where_there_is_room_for_all_nobody_goes_along_the_line() {
+    let mut index = Index::new(roomy());
+    let run = |number: i64| Ticket {
+        uid: format!("r{number}"),
+        ..waiting(&format!("r{number}"), number)
+    };
+    // One less than the limits.
+    let all: Vec<Ticket> = (0..99).map(run).collect();
+    for ticket in &all {
+        index.put(ticket.clone(), now());
+    }
+    for ticket in &all {
+        let decision = index.decide(&ticket.key, &ticket.uid, now());
+        assert_eq!(decision, Decision::Admit);
+    }
+    assert_eq!(index.steps.get(), 0);
+}

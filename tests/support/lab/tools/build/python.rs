@@ -1,4 +1,4 @@
-//! Packages for Python, pinned by `tests/tools/python-otel/requirements.txt` and kept beside the built programs.
+//! Packages for Python, pinned by `requirements.txt` in a folder of `tests/tools` and kept beside the built programs.
 //!
 //! They go into a folder that Python is told of, so nothing of the system changes. Only built packages are taken: none
 //! runs anything while it is installed.
@@ -14,10 +14,7 @@ use anyhow::{Context, Result, bail};
 use tokio::{process::Command, time::timeout};
 
 use super::{Cache, first_in};
-use crate::{
-    lab::{report::Report, tools::PYTHON},
-    left_out,
-};
+use crate::{lab::report::Report, left_out};
 
 /// An index that does not answer in this time is not there.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -30,29 +27,40 @@ pub struct Python {
 }
 
 impl Python {
-    /// The packages, installed if they are not there yet; fails where there is no Python or no index of packages.
-    pub async fn with_packages(report: Report) -> Result<Self> {
+    /// The packages that a folder pins, installed if they are not there yet; fails where there is no Python or no index of packages.
+    pub async fn with_packages(report: Report, folder: &str) -> Result<Self> {
         let path = env::var_os("PATH").unwrap_or_default();
         let program =
             first_in(env::split_paths(&path), "python3").context("there is no python3")?;
         let version = run(Command::new(&program).args(["-c", VERSION])).await?;
         let cache = Cache::from_env()?;
-        let packages = cache.named(PYTHON, &pins(), &version)?;
+        let packages = cache.named(folder, &pins(folder), &version)?;
         if !packages.is_dir() {
             let _lock = cache.lock(report, DEADLINE).await?;
             if !packages.is_dir() {
                 report.line("installing packages for Python");
-                install(&program, &cache, &packages).await?;
+                install(&program, &cache, &pins(folder), &packages).await?;
             }
         }
         Ok(Self { program, packages })
     }
 
+    /// A program that came with the packages, to which its arguments can be added.
+    pub fn module(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["-m", name]);
+        self.prepared(command)
+    }
+
     /// A script that may use the packages, to which its arguments can be added.
     pub fn script(&self, text: &str) -> Command {
         let mut command = Command::new(&self.program);
+        command.args(["-c", text]);
+        self.prepared(command)
+    }
+
+    fn prepared(&self, mut command: Command) -> Command {
         command
-            .args(["-c", text])
             .env_clear()
             .env("PYTHONPATH", &self.packages)
             .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -64,8 +72,8 @@ impl Python {
 
 /// Python for a test; none, noted as left out, where there can be none. Call it through [`crate::python!`], which knows
 /// the test's name.
-pub async fn of_test(test: &str) -> Result<Option<Python>> {
-    match Python::with_packages(Report::start()).await {
+pub async fn of_test(test: &str, folder: &str) -> Result<Option<Python>> {
+    match Python::with_packages(Report::start(), folder).await {
         Ok(python) => Ok(Some(python)),
         Err(error) => {
             let reason = format!("the packages for Python cannot be had: {error:#}");
@@ -78,10 +86,13 @@ pub async fn of_test(test: &str) -> Result<Option<Python>> {
 /// Python with the pinned packages for the calling test; the test returns, noted as left out, where there can be none.
 #[macro_export]
 macro_rules! python {
-    () => {{
+    () => {
+        $crate::python!($crate::lab::tools::PYTHON)
+    };
+    ($folder:expr) => {{
         fn here() {}
         let test = ::std::any::type_name_of_val(&here);
-        match $crate::lab::tools::build::python::of_test(test).await? {
+        match $crate::lab::tools::build::python::of_test(test, $folder).await? {
             Some(python) => python,
             None => return Ok(()),
         }
@@ -91,7 +102,7 @@ macro_rules! python {
 /// Packages hold compiled code, which is for one version on one machine.
 const VERSION: &str = "import sys, sysconfig; print(sys.version, sysconfig.get_platform())";
 
-async fn install(program: &Path, cache: &Cache, packages: &Path) -> Result<()> {
+async fn install(program: &Path, cache: &Cache, pins: &Path, packages: &Path) -> Result<()> {
     let fresh = cache.scratch()?;
     let mut pip = Command::new(program);
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps"])
@@ -100,7 +111,7 @@ async fn install(program: &Path, cache: &Cache, packages: &Path) -> Result<()> {
         .arg("--target")
         .arg(fresh.path())
         .arg("--requirement")
-        .arg(pins().join("requirements.txt"));
+        .arg(pins.join("requirements.txt"));
     run(&mut pip).await?;
     fs::rename(fresh.keep(), packages)?;
     Ok(())
@@ -116,8 +127,8 @@ async fn run(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn pins() -> PathBuf {
+fn pins(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tools")
-        .join(PYTHON)
+        .join(folder)
 }
