@@ -1,8 +1,11 @@
 //! The chart on a real cluster with real pods: installed, asked, scraped, upgraded, and removed again.
 
+mod ladder;
 mod leaving;
+mod renewed;
 mod scraped;
 mod stage;
+mod traffic;
 
 use std::collections::BTreeMap;
 
