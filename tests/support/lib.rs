@@ -4,6 +4,7 @@ pub mod apt;
 pub mod browser;
 pub mod builders;
 pub mod cargo;
+pub mod cert_manager;
 pub mod cluster;
 pub mod crds;
 pub mod events;

@@ -23,15 +23,17 @@ use crate::{
 
 /// Nothing that is waited for takes longer, also where everything else is busy.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// The folder of what is pinned.
+const RECIPE: &str = "argo-rollouts";
+/// The module that the programs are made from; the definitions of the kinds are in it.
 const MODULE: &str = "github.com/argoproj/argo-rollouts";
 const CONTROLLER: &str = "rollouts-controller";
 const PLUGIN: &str = "kubectl-argo-rollouts";
 
 /// Makes the kinds known to a cluster.
 pub async fn install_kinds(lab: &Lab) -> Result<()> {
-    let kinds = build::sources(CONTROLLER, MODULE)
-        .await?
-        .join("manifests/crds");
+    let kinds = build::module(RECIPE, MODULE).await?;
+    let kinds = kinds.join("manifests/crds");
     let mut words = vec!["apply".to_owned(), "--server-side".to_owned()];
     for file in fs::read_dir(&kinds)? {
         let name = file?.file_name().into_string().ok().context("a name")?;

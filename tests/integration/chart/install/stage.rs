@@ -20,6 +20,7 @@ use support::{
         report::Report,
         state::Tier,
     },
+    metrics::Page,
     namespace_in, wait,
 };
 use tempfile::TempDir;
@@ -136,6 +137,28 @@ impl Stage {
         let spec = service.spec.context("a Service has a spec")?;
         let address = spec.cluster_ip.context("a Service has an address")?;
         self.lab.reach(SocketAddr::new(address.parse()?, port))
+    }
+
+    /// One of the two webhook configurations of the release.
+    pub(super) async fn configuration(&self, kind: &str) -> Result<Value> {
+        let get = ["get", kind, "agents-webhook", "--output=json"];
+        let found = self.lab.kubectl().run(&get).await?.ok()?;
+        Ok(serde_json::from_str(&found)?)
+    }
+
+    /// What a pod of the namespace says of itself, by way of the API server.
+    pub(super) async fn page(&self, pod: &str, port: u16) -> Result<Page> {
+        let path = format!(
+            "/api/v1/namespaces/{}/pods/{pod}:{port}/proxy/metrics",
+            self.here.name
+        );
+        let text = self
+            .lab
+            .kubectl()
+            .run(&["get", "--raw", &path])
+            .await?
+            .ok()?;
+        text.parse()
     }
 
     /// Makes an Agent in a namespace whose runs work until they are stopped.

@@ -64,15 +64,12 @@ pub async fn is_built(name: &'static str) -> Result<bool> {
     Ok(jobs.iter().all(|job| job.missing().is_empty()))
 }
 
-/// Where the sources of a module are that a program is built of, fetched where they are not there yet. Some modules have
-/// files in them that the program needs, such as definitions of kinds.
-pub async fn sources(name: &'static str, module: &str) -> Result<PathBuf> {
-    let go = Go::of_person(&[name])?;
-    let recipe = RECIPES
-        .iter()
-        .find(|recipe| recipe.tools.iter().any(|tool| tool.name == name));
-    let recipe = recipe.with_context(|| format!("there is no tool `{name}`"))?;
-    go.sources(&pins(recipe), module).await
+/// The sources of a module that a recipe is pinned to, as its `go.sum` says: some of what they hold is not compiled.
+pub async fn module(folder: &str, name: &str) -> Result<PathBuf> {
+    let recipe = RECIPES.iter().find(|recipe| recipe.folder == folder);
+    let recipe = recipe.with_context(|| format!("there is no recipe `{folder}`"))?;
+    let go = Go::of_person(&[folder])?;
+    go.module(&pins(recipe), name).await
 }
 
 /// The `kubectl` for a cluster that is not a lab: the person's own, so that nothing need be built.
