@@ -173,7 +173,7 @@
 -}}
 {{- with .Values.controller.admissionPolicy.statusModes -}}{{- $_ := set $own "AGENTS_POLICY_STATUS_MODES" (include "agents.modes" .) -}}{{- end -}}
 {{- if eq .Values.webhook.tls.source "rotator" -}}
-{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (include "agents.rotatorSecretName" .) -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (printf "%s-rotator" $name) -}}
 {{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_LIFETIME" .Values.webhook.rotator.lifetime -}}
 {{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_AUTHORITY_LIFETIME" .Values.webhook.rotator.authorityLifetime -}}
 {{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SETTLE" .Values.webhook.rotator.settle -}}
@@ -185,7 +185,12 @@
 {{/* What is different for the canary of the webhook. It looks at the registration of the first version: its own is only a slice. */}}
 {{- define "agents.canarySettings" -}}
 {{- $name := include "agents.workloadName" (dict "root" . "component" "webhook-canary") -}}
-{{- include "agents.overlay" (list (dict "AGENTS_TLS_SERVER_NAMES" (printf "%s.%s.svc" $name (include "agents.namespace" .))) .Values.webhook.canary.env.vars) -}}
+{{- $own := dict "AGENTS_TLS_SERVER_NAMES" (printf "%s.%s.svc" $name (include "agents.namespace" .)) -}}
+{{- if eq .Values.webhook.tls.source "rotator" -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (printf "%s-rotator" $name) -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_CONFIGURATION_NAME" $name -}}
+{{- end -}}
+{{- include "agents.overlay" (list $own .Values.webhook.canary.env.vars) -}}
 {{- end -}}
 
 {{/* The rung as the programs call it. */}}

@@ -1,13 +1,10 @@
 //! The chart on a real cluster with real pods: installed, asked, scraped, upgraded, and removed again.
 
+mod alone;
 mod doctor;
-mod ladder;
 mod leaving;
-mod renewed;
-mod rollouts;
 mod scraped;
 mod stage;
-mod traffic;
 
 use std::collections::BTreeMap;
 

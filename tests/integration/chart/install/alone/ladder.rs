@@ -11,9 +11,9 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use support::{Namespace, namespace_in, wait};
 
-use super::is_refused;
-use super::stage::{DEADLINE, Stage, works};
 use super::traffic::Traffic;
+use crate::chart::install::is_refused;
+use crate::chart::install::stage::{DEADLINE, Stage, works};
 use crate::chart::rungs::in_values;
 use crate::controller::scene::phase_of;
 
@@ -81,39 +81,30 @@ async fn without_webhook(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn up_every_rung_and_down_again_no_request_fails() -> Result<()> {
-    support::node_lab!();
-    let stage = Stage::enter().await?;
-    let labelled = labelled(&stage).await?;
-    stage.put("install", &values(Rung::Audit)).await?;
-    is_registered(&stage, Rung::Audit).await?;
+/// Up every rung and down again. Whoever works meanwhile notices nothing.
+async fn climb(stage: &Stage) -> Result<()> {
+    let labelled = labelled(stage).await?;
     let traffic = Traffic::start(&[&stage.here, &labelled]).await?;
     let up = Rung::ALL.into_iter().skip(1);
     let down = Rung::ALL.into_iter().rev().skip(1);
     for rung in up.chain(down) {
         traffic.goes_on().await?;
         stage.put("upgrade", &values(rung)).await?;
-        is_registered(&stage, rung).await?;
-        is_refused(&stage, rung.refuses()).await?;
+        is_registered(stage, rung).await?;
+        is_refused(stage, rung.refuses()).await?;
     }
     traffic.goes_on().await?;
-    traffic.end("every rung up and down").await?;
-    stage.uninstall().await
+    traffic.end("every rung up and down").await
 }
 
-#[tokio::test]
-async fn on_the_last_rung_without_a_webhook_runs_end_and_namespaces_go() -> Result<()> {
-    support::node_lab!();
-    let stage = Stage::enter().await?;
-    stage.put("install", &values(Rung::Fail)).await?;
-    is_refused(&stage, true).await?;
+/// What is under way while nobody judges: a run that ends, and a namespace that goes.
+async fn goes_on(stage: &Stage) -> Result<()> {
     let other = namespace_in(stage.lab, "ladder-other").await?;
     for place in [&stage.here, &other] {
         stage.make_agent(place).await?;
         stage.start_run(place, "at-work").await?;
     }
-    without_webhook(&stage).await?;
+    without_webhook(stage).await?;
 
     let pods = stage.here.api::<Pod>();
     let pod = works(&pods, "at-work").await?;
@@ -125,6 +116,19 @@ async fn on_the_last_rung_without_a_webhook_runs_end_and_namespaces_go() -> Resu
     let delete = ["delete", "namespace", &other.name, "--wait=false"];
     stage.lab.kubectl().run(&delete).await?.ok()?;
     let all: Api<NamespaceObject> = Api::all(other.client.clone());
-    wait::until_gone(&all, &other.name, DEADLINE).await?;
+    wait::until_gone(&all, &other.name, DEADLINE).await
+}
+
+#[tokio::test]
+async fn no_rung_fails_a_request_and_without_a_webhook_the_last_one_lets_runs_end_and_namespaces_go()
+-> Result<()> {
+    support::node_lab!();
+    let stage = Stage::enter().await?;
+    stage.put("install", &values(Rung::Audit)).await?;
+    is_registered(&stage, Rung::Audit).await?;
+    climb(&stage).await?;
+    stage.put("upgrade", &values(Rung::Fail)).await?;
+    is_refused(&stage, true).await?;
+    goes_on(&stage).await?;
     stage.uninstall().await
 }

@@ -15,7 +15,7 @@ use support::{Namespace, builders::smallest, wait};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::stage::DEADLINE;
+use crate::chart::install::stage::DEADLINE;
 
 /// Time between two requests of one person.
 const PACE: Duration = Duration::from_millis(40);

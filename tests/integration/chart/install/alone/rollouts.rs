@@ -16,8 +16,8 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use support::{fixtures::repository, prometheus::Prometheus, rollouts, rollouts::Rollouts, wait};
 
-use super::scraped;
-use super::stage::{DEADLINE, Stage};
+use crate::chart::install::scraped;
+use crate::chart::install::stage::{DEADLINE, Stage};
 
 const CONTROLLERS: &str = "agents-controllers";
 const LEASE: &str = "jangar-controller-leader";

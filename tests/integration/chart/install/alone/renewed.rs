@@ -11,9 +11,9 @@ use kube::{
 use serde_json::{Value, json};
 use support::{cert_manager::CertManager, wait};
 
-use super::is_refused;
-use super::stage::{DEADLINE, Stage};
 use super::traffic::Traffic;
+use crate::chart::install::is_refused;
+use crate::chart::install::stage::{DEADLINE, Stage};
 
 const CERTIFICATE: &str = "agents-webhook";
 
