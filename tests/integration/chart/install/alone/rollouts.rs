@@ -152,3 +152,19 @@ fn is_ready(pod: &Pod) -> bool {
     };
     pod.metadata.deletion_timestamp.is_none() && conditions.into_iter().any(ready)
 }
+
+#[tokio::test]
+async fn a_release_goes_over_to_rollouts_tries_versions_and_comes_back_without_a_gap() -> Result<()>
+{
+    support::node_lab!();
+    let delivery = Delivery::enter().await?;
+    delivery.put("install", &json!({})).await?;
+    let services = delivery.services().await?;
+    switch::there(&delivery).await?;
+    assert_eq!(delivery.services().await?, services);
+    let kept = canary::several(&delivery).await?;
+    assert_eq!(delivery.services().await?, services);
+    switch::back(&delivery, &kept).await?;
+    assert_eq!(delivery.services().await?, services);
+    delivery.stage.uninstall().await
+}

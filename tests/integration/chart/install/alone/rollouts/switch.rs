@@ -11,28 +11,29 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::wait;
 use tokio::task::JoinSet;
 
 use super::{CONTROLLERS, Delivery, is_ready};
 use crate::chart::install::stage::DEADLINE;
+use crate::chart::variables::merge;
 
 /// Pods that are wanted of each component.
 const WANTED: [(&str, usize); 2] = [("control-plane", 1), ("controllers", 2)];
 
 /// Counts the ready pods of a component at every change of any of them.
 struct Watch {
-    component: &'static str,
+    of: (&'static str, usize),
     least: Arc<AtomicUsize>,
     task: JoinSet<Result<()>>,
 }
 
 impl Watch {
-    fn start(pods: Api<Pod>, (component, wanted): (&'static str, usize)) -> Self {
-        let least = Arc::new(AtomicUsize::new(wanted));
+    fn start(pods: Api<Pod>, of: (&'static str, usize)) -> Self {
+        let least = Arc::new(AtomicUsize::new(usize::MAX));
         let seen = least.clone();
-        let labels = format!("app.kubernetes.io/component={component}");
+        let labels = format!("app.kubernetes.io/component={}", of.0);
         let mut task = JoinSet::new();
         task.spawn(async move {
             let mut events = pin!(watcher(pods, Config::default().labels(&labels)));
@@ -54,18 +55,17 @@ impl Watch {
             }
             Ok(())
         });
-        Self {
-            component,
-            least,
-            task,
-        }
+        Self { of, least, task }
     }
 
-    /// The least number that there ever was, if nothing was missed.
-    fn end(mut self) -> Result<(&'static str, usize)> {
+    /// There were never fewer than wanted, and nothing was missed.
+    fn end(mut self) -> Result<()> {
         let ended = self.task.try_join_next();
         ensure!(ended.is_none(), "nobody watched to the end: {ended:?}");
-        Ok((self.component, self.least.load(Ordering::Relaxed)))
+        let (component, wanted) = self.of;
+        let least = self.least.load(Ordering::Relaxed);
+        ensure!(least >= wanted, "{component}: {least} of {wanted} pods");
+        Ok(())
     }
 }
 
@@ -95,45 +95,53 @@ async fn until_only(delivery: &Delivery, label: &str) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn the_staged_switch_keeps_every_pod_that_is_wanted_both_ways() -> Result<()> {
-    support::node_lab!();
-    let delivery = Delivery::enter().await?;
-    delivery.put("install", &json!({})).await?;
-    until_deployed(&delivery).await?;
-    let services = delivery.services().await?;
-    let pods = delivery.stage.here.api::<Pod>();
-    let watches = WANTED.map(|wanted| Watch::start(pods.clone(), wanted));
+fn watch(delivery: &Delivery) -> [Watch; 2] {
+    WANTED.map(|wanted| Watch::start(delivery.stage.here.api(), wanted))
+}
 
-    let stage = |mode: &str| json!({"progressiveDelivery": {"enabled": true, "mode": mode}});
-    let jump = delivery.put("upgrade", &stage("rollout")).await;
+/// Values of a stage of the switch, and more.
+fn stage(mode: &str, more: &Value) -> Value {
+    let mut values = json!({"progressiveDelivery": {"enabled": true, "mode": mode}});
+    merge(&mut values, more);
+    values
+}
+
+/// An upgrade that is refused, since pods would be missing.
+async fn jump(delivery: &Delivery, values: &Value, gap: &str) -> Result<()> {
+    let jump = delivery.put("upgrade", values).await;
     let said = format!("{:#}", jump.unwrap_err());
-    let gap = "the Deployment agents-controllers would go while the Rollout has 0 of 2 pods";
-    assert!(said.contains(gap), "{said}");
+    ensure!(said.contains(gap), "{said}");
+    Ok(())
+}
 
-    delivery.put("upgrade", &stage("both")).await?;
+/// From Deployments to Rollouts.
+pub(super) async fn there(delivery: &Delivery) -> Result<()> {
+    until_deployed(delivery).await?;
+    let watches = watch(delivery);
+    let gap = "the Deployment agents-controllers would go while the Rollout has 0 of 2 pods";
+    jump(delivery, &stage("rollout", &json!({})), gap).await?;
+    delivery
+        .put("upgrade", &stage("both", &json!({})))
+        .await?;
     for name in [CONTROLLERS, "agents"] {
         delivery.until_healthy(name).await?;
         delivery.say(&["status", name, "--timeout=120s"]).await?;
     }
-    delivery.put("upgrade", &stage("rollout")).await?;
-    until_only(&delivery, "rollouts-pod-template-hash").await?;
-    assert_eq!(delivery.services().await?, services);
+    delivery
+        .put("upgrade", &stage("rollout", &json!({})))
+        .await?;
+    until_only(delivery, "rollouts-pod-template-hash").await?;
+    watches.into_iter().try_for_each(Watch::end)
+}
 
-    let jump = delivery.put("upgrade", &json!({})).await;
-    let said = format!("{:#}", jump.unwrap_err());
+/// The same way back, with the version that was kept.
+pub(super) async fn back(delivery: &Delivery, kept: &Value) -> Result<()> {
+    let watches = watch(delivery);
     let gap = "the Rollout agents-controllers would go while the Deployment has 0 of 2 pods";
-    assert!(said.contains(gap), "{said}");
-
-    delivery.put("upgrade", &stage("both")).await?;
-    until_deployed(&delivery).await?;
-    delivery.put("upgrade", &json!({})).await?;
-    until_only(&delivery, "pod-template-hash").await?;
-    assert_eq!(delivery.services().await?, services);
-    for watch in watches {
-        let (component, least) = watch.end()?;
-        let wanted = WANTED.iter().find(|(name, _)| *name == component);
-        assert_eq!(Some(&(component, least)), wanted);
-    }
-    delivery.stage.uninstall().await
+    jump(delivery, kept, gap).await?;
+    delivery.put("upgrade", &stage("both", kept)).await?;
+    until_deployed(delivery).await?;
+    delivery.put("upgrade", kept).await?;
+    until_only(delivery, "pod-template-hash").await?;
+    watches.into_iter().try_for_each(Watch::end)
 }
