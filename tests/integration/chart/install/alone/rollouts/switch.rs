@@ -120,9 +120,7 @@ pub(super) async fn there(delivery: &Delivery) -> Result<()> {
     let watches = watch(delivery);
     let gap = "the Deployment agents-controllers would go while the Rollout has 0 of 2 pods";
     jump(delivery, &stage("rollout", &json!({})), gap).await?;
-    delivery
-        .put("upgrade", &stage("both", &json!({})))
-        .await?;
+    delivery.put("upgrade", &stage("both", &json!({}))).await?;
     for name in [CONTROLLERS, "agents"] {
         delivery.until_healthy(name).await?;
         delivery.say(&["status", name, "--timeout=120s"]).await?;
