@@ -231,10 +231,10 @@ impl Prometheus {
             ("step", "2"),
         ];
         let mut data = self.ask("/api/v1/query_range", &pairs).await?;
-        match data["result"].take() {
-            Value::Array(series) => Ok(series),
-            other => bail!("no list of series: {other}"),
-        }
+        let Value::Array(series) = data["result"].take() else {
+            bail!("no list of series: {data}");
+        };
+        Ok(series)
     }
 
     /// The first sample of each series in the last ten minutes: its time, and its value.
