@@ -3,12 +3,14 @@
 # this image it is musl.
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache ca-certificates musl-dev
+# Puts the list of crates into each program, where scanners of images find it.
+RUN cargo install --locked cargo-auditable@0.7.7
 WORKDIR /src
 COPY . .
 # Each alone: built together, every program would get the features that any other package asks of the crates they share.
-RUN cargo build --release --locked --package agents --bin agents \
- && cargo build --release --locked --package agents-webhook --bin agents-webhook \
- && cargo build --release --locked --package agents-sidecar --bin agents-sidecar
+RUN cargo auditable build --release --locked --package agents --bin agents \
+ && cargo auditable build --release --locked --package agents-webhook --bin agents-webhook \
+ && cargo auditable build --release --locked --package agents-sidecar --bin agents-sidecar
 
 FROM scratch AS base
 # No shell, no package manager, no root. Whom calls to the outside trust is as new as the image; a mount over it brings others.

@@ -12,6 +12,11 @@ DENY_VERSION := 0.20.2
 DENY_FOLDER := $(or $(LAB_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agents-lab)/cargo-deny-$(DENY_VERSION)
 DENY := $(DENY_FOLDER)/bin/cargo-deny
 
+# cargo-auditable as well. The Dockerfile names the same.
+AUDITABLE_VERSION := 0.7.7
+AUDITABLE_FOLDER := $(dir $(DENY_FOLDER))cargo-auditable-$(AUDITABLE_VERSION)
+AUDITABLE := $(AUDITABLE_FOLDER)/bin/cargo-auditable
+
 # Where the C library can be linked statically, every build is static: what is tested is what the lab's images hold.
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 ifneq ($(wildcard $(shell cc -print-file-name=libc.a 2>/dev/null)),)
@@ -81,6 +86,7 @@ lint-sources: ## The same without licences and what else is linked
 generate: ## Write crds/, the dashboards, the copies in the chart and the generated documents from the sources; scrapes the programs, so it starts a lab
 	@cargo run --quiet --bin agents -- crds print --output crds
 	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents:: observability::dashboards::
+	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- observability::live::
 	@mkdir -p charts/agents/crds charts/agents/dashboards && rm -f charts/agents/crds/* charts/agents/dashboards/*
 	@cp crds/*.yaml charts/agents/crds/ && cp dashboards/*.json charts/agents/dashboards/
 
@@ -94,6 +100,15 @@ deny: $(DENY) ## Licences, sources, banned crates and known faults of everything
 # Without optimisation and debug information: it runs for seconds and is built on every fresh machine.
 $(DENY):
 	@env -u CARGO_BUILD_TARGET -u RUSTFLAGS CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 cargo install --quiet --locked --debug --root '$(DENY_FOLDER)' cargo-deny@$(DENY_VERSION)
+
+.PHONY: images
+images: $(AUDITABLE) ## Make the images of a release without Docker, each with a list of what it is made of (target/images); fails if one has not the size that it should have
+	@for program in $(PROGRAMS); do \
+		PATH='$(AUDITABLE_FOLDER)/bin':"$$PATH" cargo auditable build --release --locked --package $$program --bin $$program; done
+	@$(LAB) images --output '$(TARGET)/images'
+
+$(AUDITABLE):
+	@env -u CARGO_BUILD_TARGET -u RUSTFLAGS CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 cargo install --quiet --locked --debug --root '$(AUDITABLE_FOLDER)' cargo-auditable@$(AUDITABLE_VERSION)
 
 .PHONY: bench
 bench: ## Measure what one unit of work costs; prints tables for docs/performance.md

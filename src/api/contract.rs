@@ -63,6 +63,12 @@ pub mod label {
     pub const ADMISSION: &str = "agents.proompteng.ai/admission";
     /// The value of [`ADMISSION`] by which a namespace is ahead of the others: nothing is stored unjudged.
     pub const ADMISSION_FAIL: &str = "fail";
+    /// On a pod of a Rollout: whether it is of the stable version or of the one on trial.
+    pub const ROLLOUT: &str = "agents.proompteng.ai/rollout";
+    /// The value of [`ROLLOUT`] on a pod of the version on trial.
+    pub const ROLLOUT_CANARY: &str = "canary";
+    /// On a pod of a Rollout, from Argo Rollouts: tells its version from every other.
+    pub const ROLLOUT_HASH: &str = "rollouts-pod-template-hash";
 }
 
 /// Annotations that one program writes and another reads.
@@ -83,6 +89,8 @@ pub mod annotation {
     pub const YIELD_READY: &str = "agents.proompteng.ai/yield-ready";
     /// On the lease: why the last request was not granted.
     pub const YIELD_REFUSED: &str = "agents.proompteng.ai/yield-refused";
+    /// On the lease: version of its holder, where versions are rolled out one beside the other.
+    pub const HOLDER_REVISION: &str = "agents.proompteng.ai/holder-revision";
     /// On the lease: what a reader of the holder's queue must show. Who may read the lease may read the queue.
     pub const QUEUE_KEY: &str = "agents.proompteng.ai/queue-key";
     /// On a webhook configuration: the rung that it was made for.
@@ -396,6 +404,8 @@ pub mod env {
         "JANGAR_LEADER_ELECTION_RENEW_DEADLINE_SECONDS";
     /// Seconds between two tries.
     pub const LEADER_ELECTION_RETRY_PERIOD: &str = "JANGAR_LEADER_ELECTION_RETRY_PERIOD_SECONDS";
+    /// File with the labels of the pod.
+    pub const POD_LABELS_FILE: &str = "AGENTS_POD_LABELS_FILE";
     /// Namespace of the program's own pod.
     pub const POD_NAMESPACE: &str = "JANGAR_POD_NAMESPACE";
     /// Uid of the program's own pod.

@@ -3,10 +3,11 @@
 //! Nobody's clock is compared with anybody else's: a lease is over when it has not been renewed for its duration, measured
 //! here. The holder stops writing before that time can be over anywhere, and a holder that could not renew ends, so that
 //! nothing half done is carried on. [`keep`] is the part of the holder, [`yielding`] says when it
-//! hands the lease over to someone by name.
+//! hands the lease over to someone by name, [`version`] who asks for it without being told.
 
 mod keep;
 mod settings;
+mod version;
 mod yielding;
 
 use std::future::pending;
@@ -20,22 +21,25 @@ use kube::api::PostParams;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 use super::metrics::Metrics;
 use super::stream::Key;
-use crate::api::contract::{FIELD_MANAGER, annotation};
+use crate::api::contract::FIELD_MANAGER;
 use crate::events::Emitter;
 use crate::kit::fence::{self, Fence, Keeper};
 use crate::kit::readiness::Readiness;
 use crate::kit::shutdown::{Ender, Shutdown};
 use keep::Held;
 pub(crate) use settings::Settings;
+use version::Version;
 
 /// Time for those who tell what was done, before that.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Time between two looks of a candidate at whether it is.
 const GLANCE: Duration = Duration::from_millis(20);
+/// Time between two looks of a standby at what its pod is told.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Why this process must not go on.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +73,7 @@ pub(crate) struct Elector {
     post: Post,
     /// Tells of what was refused.
     emitter: Option<Emitter>,
+    version: Version,
 }
 
 impl Elector {
@@ -86,6 +91,7 @@ impl Elector {
             keeper,
             post,
             emitter: None,
+            version: Version::default(),
         };
         (elector, fence)
     }
@@ -105,19 +111,20 @@ impl Elector {
     ///
     /// When the lease was ours and is not any more.
     pub(crate) async fn run(
-        self,
+        mut self,
         said: impl Future<Output = ()>,
         shutdown: Shutdown,
     ) -> Result<(), Lost> {
-        let Post {
-            identity, metrics, ..
-        } = &self.post;
         if !self.settings.enabled {
             self.keeper.open();
-            metrics.leading(true);
+            self.post.metrics.leading(true);
             shutdown.started().await;
             return Ok(());
         }
+        self.version = self.look().await;
+        let Post {
+            identity, metrics, ..
+        } = &self.post;
         tracing::info!(identity, "Seeking the lease");
         let lease = tokio::select! {
             _ = shutdown.started() => return Ok(()),
@@ -155,6 +162,9 @@ impl Elector {
         let mut seen: Option<Lease> = None;
         let mut free_at = None;
         let mut is_listed = false;
+        let mut version = self.version.clone();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let answer = seen.as_ref();
             let answer = answer.and_then(|lease| yielding::answer(lease, &self.post.identity));
@@ -163,7 +173,7 @@ impl Elector {
                     Some(Ok(Event::Apply(lease) | Event::InitApply(lease))) => {
                         // Notes that others put on the lease keep nobody in office.
                         if seen.as_ref().map(renewal) != Some(renewal(&lease)) {
-                            free_at = Some(Instant::now() + self.wait_for(&lease));
+                            free_at = Some(Instant::now() + self.wait_for(&lease, &version));
                         }
                         is_listed = true;
                         seen = Some(lease);
@@ -184,6 +194,10 @@ impl Elector {
                     if let (true, Some(lease), Some(answer)) = (self.is_ready(), &mut seen, answer) {
                         self.say(lease, answer).await;
                     }
+                }
+                _ = looks.tick(), if self.settings.labels.is_some() => {
+                    version = self.look().await;
+                    self.ask(&version, seen.as_mut()).await;
                 }
                 () = sleep_until(free_at.unwrap_or_else(Instant::now)), if free_at.is_some() => {
                     let asked = Instant::now();
@@ -220,16 +234,21 @@ impl Elector {
         gates.iter().all(|gate| gate.closed.is_none())
     }
 
-    /// How long to wait for a lease in this state before it is free.
-    fn wait_for(&self, lease: &Lease) -> Duration {
+    /// How long to wait for a lease in this state before it is free. A canary comes after the others: it may be about to end
+    /// like the one that held it.
+    fn wait_for(&self, lease: &Lease, version: &Version) -> Duration {
+        let behind = match version.is_canary {
+            true => self.settings.retry,
+            false => Duration::ZERO,
+        };
         match holder(lease) {
-            None => Duration::ZERO,
+            None => behind,
             Some(holder) if holder == self.post.identity => Duration::ZERO,
             Some(_) => {
                 let spec = lease.spec.as_ref();
                 let seconds = spec.and_then(|spec| spec.lease_duration_seconds);
                 let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
-                seconds.map_or(self.settings.duration, Duration::from_secs)
+                behind + seconds.map_or(self.settings.duration, Duration::from_secs)
             }
         }
     }
@@ -264,13 +283,10 @@ impl Elector {
         let seconds = self.settings.duration.as_secs();
         spec.lease_duration_seconds = i32::try_from(seconds).ok();
         spec.renew_time = Some(MicroTime(now));
-        let annotations = lease.metadata.annotations.get_or_insert_default();
-        if holder == self.post.identity {
-            let key = self.post.key.text().to_owned();
-            annotations.insert(annotation::QUEUE_KEY.to_owned(), key);
-        } else {
-            annotations.remove(annotation::QUEUE_KEY);
-        }
+        let is_own = holder == self.post.identity;
+        let revision = self.version.revision.clone().filter(|_| is_own);
+        let key = is_own.then(|| self.post.key.text().to_owned());
+        yielding::held_by(lease, revision, key);
     }
 
     /// Ours from the moment before the call that was answered, for the time in which it must be renewed.

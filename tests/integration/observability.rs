@@ -4,7 +4,8 @@
 mod dashboards;
 mod lint;
 mod live;
-mod names;
+pub(crate) mod names;
+mod pictures;
 mod promtool;
 pub(crate) mod rules;
 pub(crate) mod runbooks;

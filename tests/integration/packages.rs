@@ -220,7 +220,8 @@ fn the_images_are_made_of_programs_that_there_are_each_built_alone() {
     let programs = programs(&metadata());
     let dockerfile = fs::read_to_string(repository().join("Dockerfile")).unwrap();
     let after = |text| dockerfile.split(text).skip(1);
-    let built = after("cargo build ").map(|rest| built_alone(rest.lines().next().unwrap()));
+    let built =
+        after("cargo auditable build ").map(|rest| built_alone(rest.lines().next().unwrap()));
     let built: BTreeSet<_> = built.collect();
     assert!(built.is_subset(&programs), "{built:?}");
     let built: BTreeSet<_> = built.iter().map(|(_, program)| program.as_str()).collect();
@@ -228,6 +229,24 @@ fn the_images_are_made_of_programs_that_there_are_each_built_alone() {
     let copied = copied.filter_map(|rest| rest.split(' ').next());
     assert_eq!(built, copied.collect());
     assert_eq!(built.len(), 3);
+}
+
+#[test]
+fn every_image_is_built_by_the_same_cargo_auditable() {
+    let read = |name: &str| fs::read_to_string(repository().join(name)).unwrap();
+    let (makefile, dockerfile) = (read("Makefile"), read("Dockerfile"));
+    let version = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("AUDITABLE_VERSION := "));
+    let installed = format!(
+        "cargo install --locked cargo-auditable@{}\n",
+        version.unwrap()
+    );
+    assert!(dockerfile.contains(&installed), "{installed}");
+    assert!(
+        !dockerfile.contains("cargo build"),
+        "each says what it is made of"
+    );
 }
 
 /// Where the files are that a stage of the Dockerfile puts into its image.

@@ -64,6 +64,12 @@ pub(crate) enum Command {
         /// Names of tools, or the groups `control-plane`, `node`, `telemetry` and `chart`
         tools: Vec<String>,
     },
+    /// Make the images of a release, each beside a list of what it is made of; fails if one has not the size that it should have
+    Images {
+        /// Folder to put them into
+        #[arg(long)]
+        output: PathBuf,
+    },
     /// Run kubectl against a lab
     Kubectl(Passed),
     /// Run a command in a lab's network, where pods and services can be reached

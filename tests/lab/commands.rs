@@ -11,6 +11,7 @@ use std::{
     process,
     time::Duration,
 };
+use support::image;
 use support::lab::{
     self, Lab,
     control_plane::admin_kubeconfig,
@@ -51,6 +52,7 @@ pub(crate) async fn run(command: Command) -> Result<()> {
         Command::Status { json } => status(json),
         Command::Logs { lab, part, follow } => logs(&lab.name, part.as_deref(), follow).await,
         Command::Build { tools } => build_tools(&tools).await,
+        Command::Images { output } => image::release::write(&output),
         Command::Kubectl(passed) => kubectl(&passed).await,
         Command::Exec(passed) => exec(&passed).await,
         Command::LeftOut { forget: true, .. } => left_out::forget(),

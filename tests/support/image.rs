@@ -4,6 +4,8 @@
 
 mod archive;
 mod programs;
+pub mod release;
+mod sbom;
 
 pub use programs::{OwnPrograms, build_local, build_static, lacks_library, static_obstacle};
 

@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -217,6 +218,23 @@ impl Prometheus {
         rows.iter()
             .map(|row| Ok((series(&row["metric"])?, value(row)?)))
             .collect()
+    }
+
+    /// What an expression was in the last seconds, every two of them: a list of series with their values.
+    pub async fn range(&self, expression: &str, seconds: u32) -> Result<Vec<Value>> {
+        let now = Timestamp::now().as_second();
+        let [start, end] = [now - i64::from(seconds), now].map(|time| time.to_string());
+        let pairs = [
+            ("query", expression),
+            ("start", &*start),
+            ("end", &*end),
+            ("step", "2"),
+        ];
+        let mut data = self.ask("/api/v1/query_range", &pairs).await?;
+        let Value::Array(series) = data["result"].take() else {
+            bail!("no list of series: {data}");
+        };
+        Ok(series)
     }
 
     /// The first sample of each series in the last ten minutes: its time, and its value.

@@ -33,6 +33,8 @@ pub mod variable {
     pub const RUNG: &str = agents::api::contract::env::WEBHOOK_RUNG;
     /// Secret of certificates that the webhook makes itself.
     pub const ROTATOR_SECRET: &str = "AGENTS_WEBHOOK_ROTATOR_SECRET";
+    /// Name of the webhook configurations that are told who signs it.
+    pub const ROTATOR_CONFIGURATION_NAME: &str = "AGENTS_WEBHOOK_ROTATOR_CONFIGURATION_NAME";
     /// How long such a certificate lasts.
     pub const ROTATOR_LIFETIME: &str = "AGENTS_WEBHOOK_ROTATOR_LIFETIME";
     /// How long their authority lasts.

@@ -277,12 +277,16 @@ fn rotate(
     told: (Emitter, Regarding),
 ) -> Option<oneshot::Receiver<()>> {
     let metrics = rotator::Metrics::register(program.metrics());
-    let rotator::Settings { secret, terms } = settings;
+    let rotator::Settings {
+        secret,
+        registration: other,
+        terms,
+    } = settings;
     let secret = secret?;
     let place = Place {
         namespace,
         secret,
-        registration: registration.to_owned(),
+        registration: other.unwrap_or_else(|| registration.to_owned()),
         names,
         files,
     };

@@ -134,6 +134,7 @@
 {{- define "agents.controllersSettings" -}}
 {{- $own := dict "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" "http://127.0.0.1:4317" "OTEL_SERVICE_NAMESPACE" (include "agents.namespace" .) -}}
 {{- if not .Values.metrics.enabled -}}{{- $own = dict "OTEL_METRICS_EXPORTER" "none" -}}{{- end -}}
+{{- $_ := set $own "AGENTS_POD_LABELS_FILE" "/etc/agents/pod/labels" -}}
 {{- /* The control plane reads the queue from the leader by way of the API server, which reaches no loopback. */ -}}
 {{- if .Values.controlPlane.enabled -}}{{- $_ := set $own "AGENTS_QUEUE_RELAY_LISTEN" "[::]:8083" -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $own (include "agents.settings" . | fromJson) .Values.env.vars .Values.controllers.env.vars) -}}
@@ -172,13 +173,24 @@
 -}}
 {{- with .Values.controller.admissionPolicy.statusModes -}}{{- $_ := set $own "AGENTS_POLICY_STATUS_MODES" (include "agents.modes" .) -}}{{- end -}}
 {{- if eq .Values.webhook.tls.source "rotator" -}}
-{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (include "agents.rotatorSecretName" .) -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (printf "%s-rotator" $name) -}}
 {{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_LIFETIME" .Values.webhook.rotator.lifetime -}}
 {{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_AUTHORITY_LIFETIME" .Values.webhook.rotator.authorityLifetime -}}
 {{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SETTLE" .Values.webhook.rotator.settle -}}
 {{- end -}}
 {{- with .Values.webhook.restoreUsers -}}{{- $_ := set $own "AGENTS_WEBHOOK_RESTORE_USERS" (toJson .) -}}{{- end -}}
 {{- include "agents.overlay" (list (include "agents.commonSettings" . | fromJson) $from $own .Values.webhook.env.vars) -}}
+{{- end -}}
+
+{{/* What is different for the canary of the webhook. It looks at the registration of the first version: its own is only a slice. */}}
+{{- define "agents.canarySettings" -}}
+{{- $name := include "agents.workloadName" (dict "root" . "component" "webhook-canary") -}}
+{{- $own := dict "AGENTS_TLS_SERVER_NAMES" (printf "%s.%s.svc" $name (include "agents.namespace" .)) -}}
+{{- if eq .Values.webhook.tls.source "rotator" -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_SECRET" (printf "%s-rotator" $name) -}}
+{{- $_ := set $own "AGENTS_WEBHOOK_ROTATOR_CONFIGURATION_NAME" $name -}}
+{{- end -}}
+{{- include "agents.overlay" (list $own .Values.webhook.canary.env.vars) -}}
 {{- end -}}
 
 {{/* The rung as the programs call it. */}}

@@ -79,10 +79,10 @@ annotations:
 {{- else -}}default
 {{- end -}}
 {{- else -}}
-{{- $values := eq .component "webhook" | ternary .root.Values.webhook .root.Values.controlPlane -}}
+{{- $values := hasPrefix "webhook" .component | ternary .root.Values.webhook .root.Values.controlPlane -}}
 {{- $account := $values.serviceAccount -}}
 {{- if $account.name -}}{{ $account.name }}
-{{- else if $account.create -}}{{ include "agents.fullname" .root }}-{{ .component }}
+{{- else if $account.create -}}{{ include "agents.fullname" .root }}-{{ trimSuffix "-canary" .component }}
 {{- else -}}default
 {{- end -}}
 {{- end -}}
@@ -179,6 +179,7 @@ imagePullSecrets:
   (dict "kind" "GrafanaDashboard" "api" "grafana.integreatly.org/v1beta1/GrafanaDashboard" "mode" $v.metrics.dashboards.grafanaOperator.renderMode "on" $v.metrics.enabled)
   (dict "kind" "Certificate" "api" "cert-manager.io/v1/Certificate" "mode" $v.webhook.certManager.renderMode "needed" true "on" (and $v.webhook.enabled (eq $v.webhook.tls.source "cert-manager")))
   (dict "kind" "Rollout" "api" "argoproj.io/v1alpha1/Rollout" "mode" $v.progressiveDelivery.renderMode "needed" true "on" (include "agents.anyRollout" . | eq "yes"))
+  (dict "kind" "AnalysisRun" "api" "argoproj.io/v1alpha1/AnalysisRun" "mode" $v.progressiveDelivery.renderMode "needed" true "on" (and $v.progressiveDelivery.analysis.enabled $v.webhook.enabled $v.webhook.canary.enabled))
 -}}
 {{- range $kinds -}}
 {{- $_ := set $found .kind (.on | ternary (include "agents.render" (merge (dict "root" $) .)) "no") -}}

@@ -78,11 +78,13 @@ securityContext:
 {{- end }}
 {{- end -}}
 
-{{/* Mounts and volumes of the control plane and the reconcilers. */}}
+{{/* Mounts and volumes of the control plane and the reconcilers: root, and whether the container reads the labels of its pod. */}}
 {{- define "agents.mounts" -}}
 {{- $list := list -}}
-{{- if .Values.database.caSecret.name -}}{{- $list = append $list (dict "name" "database-ca" "mountPath" "/etc/agents/database" "readOnly" true) -}}{{- end -}}
-{{- with concat $list .Values.extraVolumeMounts }}
+{{- if .root.Values.database.caSecret.name -}}{{- $list = append $list (dict "name" "database-ca" "mountPath" "/etc/agents/database" "readOnly" true) -}}{{- end -}}
+{{- $list = concat $list .root.Values.extraVolumeMounts -}}
+{{- if .labels -}}{{- $list = append $list (dict "name" "pod" "mountPath" "/etc/agents/pod" "readOnly" true) -}}{{- end -}}
+{{- with $list }}
 volumeMounts:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -90,10 +92,11 @@ volumeMounts:
 
 {{- define "agents.volumes" -}}
 {{- $list := list -}}
-{{- with .Values.database.caSecret -}}
+{{- with .root.Values.database.caSecret -}}
 {{- if .name -}}{{- $list = append $list (dict "name" "database-ca" "secret" (dict "secretName" .name "items" (list (dict "key" .key "path" .key)))) -}}{{- end -}}
 {{- end -}}
-{{- range .Values.extraVolumes -}}{{- $list = append $list (merge (dict "name" .name) .volume) -}}{{- end -}}
+{{- range .root.Values.extraVolumes -}}{{- $list = append $list (merge (dict "name" .name) .volume) -}}{{- end -}}
+{{- if .labels -}}{{- $list = append $list (dict "name" "pod" "downwardAPI" (dict "items" (list (dict "path" "labels" "fieldRef" (dict "fieldPath" "metadata.labels"))))) -}}{{- end -}}
 {{- with $list }}
 volumes:
   {{- toYaml . | nindent 2 }}
@@ -135,11 +138,29 @@ spec:
     canary:
       maxSurge: {{ $delivery.maxSurge }}
       maxUnavailable: {{ $delivery.maxUnavailable }}
+      # Put on the pods in place, so that each knows which it is: of the controllers, a canary asks for the lease.
+      canaryMetadata:
+        labels:
+          agents.proompteng.ai/rollout: canary
+      stableMetadata:
+        labels:
+          agents.proompteng.ai/rollout: stable
       steps:
-        {{- toYaml $delivery.canarySteps | nindent 8 }}
+        {{- include "agents.canarySteps" . | nindent 8 }}
   template:
     {{- .pod | nindent 4 }}
 {{- end }}
+{{- end -}}
+
+{{/* The steps of a canary. The analysis of the controllers stands behind the first one, at which the new version takes the lease. */}}
+{{- define "agents.canarySteps" -}}
+{{- $steps := .root.Values.progressiveDelivery.canarySteps -}}
+{{- if and .root.Values.progressiveDelivery.analysis.enabled (eq .component "controllers") -}}
+{{- $revision := dict "name" "revision" "valueFrom" (dict "podTemplateHashValue" "Latest") -}}
+{{- $analysis := dict "templates" (list (dict "templateName" (include "agents.workloadName" .))) "args" (list $revision) -}}
+{{- $steps = concat (list (first $steps) (dict "analysis" $analysis)) (rest $steps) -}}
+{{- end -}}
+{{- toYaml $steps -}}
 {{- end -}}
 
 {{- define "agents.workloadCommon" -}}

@@ -310,18 +310,24 @@ subjects:
 {{- end -}}
 
 {{- define "agents.rotatorRules" -}}
-# The webhook keeps the certificates that it makes itself in this Secret and no other.
+# The webhook keeps the certificates that it makes itself in this Secret and no other; a version on trial has one of its own.
 - apiGroups: [""]
   resources: [secrets]
-  resourceNames: [{{ include "agents.rotatorSecretName" . }}]
+  resourceNames:
+    {{- range include "agents.webhookNames" . | fromJsonArray }}
+    - {{ . }}-rotator
+    {{- end }}
   verbs: [get, update]
 {{- end -}}
 
 {{- define "agents.trustRules" -}}
-# The webhook writes who signs its certificate into the caBundle of its own two configurations.
+# The webhook writes who signs its certificate into the caBundle of its own two configurations; a version on trial into its two.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
-  resourceNames: [{{ include "agents.workloadName" (dict "root" . "component" "webhook") }}]
+  resourceNames:
+    {{- range include "agents.webhookNames" . | fromJsonArray }}
+    - {{ . }}
+    {{- end }}
   verbs: [get, patch]
 {{- end -}}
 

@@ -15,6 +15,7 @@
 
 {{- $errors = concat $errors (include "agents.scopeErrors" . | fromJsonArray) -}}
 {{- $errors = concat $errors (include "agents.deliveryErrors" . | fromJsonArray) -}}
+{{- $errors = concat $errors (include "agents.webhookGateErrors" . | fromJsonArray) -}}
 
 {{- with $v.fullnameOverride -}}
 {{- if gt (len .) 43 -}}{{- $errors = append $errors "fullnameOverride: it has more than 43 characters, so that names such as <fullname>-control-plane-metrics do not fit into 63; shorten it" -}}{{- end -}}
@@ -71,6 +72,9 @@
 {{- if and (eq .tls.source "cert-manager") (eq .certManager.renderMode "never") (not .tls.secretName) -}}
 {{- $errors = append $errors "webhook.certManager.renderMode: with `never` nobody makes the certificate; name the Secret of your own Certificate in webhook.tls.secretName, or choose another mode" -}}
 {{- end -}}
+{{- if and .canary.enabled (has .rung (list "fail-labelled" "fail")) (lt (int .canary.replicaCount) 2) -}}
+{{- $errors = append $errors (printf "webhook.canary.replicaCount: on the rung %s nothing of its slice is stored while the only pod restarts; set it to 2 or more" .rung) -}}
+{{- end -}}
 {{- if and (has .rung (list "fail-labelled" "fail")) (lt (int .replicaCount) 2) -}}
 {{- $errors = append $errors (printf "webhook.replicaCount: on the rung %s nothing is stored while the only pod restarts; set it to 2 or more" .rung) -}}
 {{- end -}}
@@ -90,6 +94,7 @@
   "PrometheusRule" "metrics.rules.renderMode: the cluster has no PrometheusRule of monitoring.coreos.com/v1; install Prometheus Operator first, or set it to auto"
   "GrafanaDashboard" "metrics.dashboards.grafanaOperator.renderMode: the cluster has no GrafanaDashboard of grafana.integreatly.org/v1beta1; install Grafana Operator first, or set it to auto"
   "Certificate" "webhook.certManager.renderMode: the cluster has no Certificate of cert-manager.io/v1; install cert-manager first, or let the webhook make its certificate with webhook.tls.source=rotator (see certs/README.md)"
+  "AnalysisRun" "progressiveDelivery.renderMode: the cluster has no AnalysisRun of argoproj.io/v1alpha1; install Argo Rollouts first, or set progressiveDelivery.analysis.enabled to false"
   "Rollout" "progressiveDelivery.renderMode: the cluster has no Rollout of argoproj.io/v1alpha1; install Argo Rollouts first, or set progressiveDelivery.enabled to false"
 -}}
 {{- range $kind, $sentence := $ways -}}
@@ -123,6 +128,9 @@
 {{- define "agents.deliveryErrors" -}}
 {{- $errors := list -}}{{- $v := .Values -}}{{- $delivery := $v.progressiveDelivery -}}
 {{- if eq (include "agents.anyRollout" .) "yes" -}}
+{{- if and $delivery.analysis.enabled (not $v.metrics.enabled) -}}
+{{- $errors = append $errors "progressiveDelivery.analysis.enabled: with metrics.enabled false nobody measures the canary; set that to true, or the analysis to false" -}}
+{{- end -}}
 {{- if not $delivery.canarySteps -}}
 {{- $errors = append $errors "progressiveDelivery.canarySteps: without a step a new version takes everything at once; add one such as {setWeight: 20} and {pause: {}}" -}}
 {{- end -}}
@@ -148,6 +156,25 @@
 {{- end -}}
 {{- if or (eq $component "controllers") $v.controlPlane.enabled -}}
 {{- $errors = concat $errors (include "agents.switchErrors" (dict "root" $ "component" $component "carrier" $carrier) | fromJsonArray) -}}
+{{- end -}}
+{{- end -}}
+{{- $errors | toJson -}}
+{{- end -}}
+
+{{/* An image that was on trial becomes that of all requests only if its analysis found it good. Where Helm talks to no cluster it finds none. */}}
+{{- define "agents.webhookGateErrors" -}}
+{{- $errors := list -}}
+{{- if and .Values.webhook.enabled (.Capabilities.APIVersions.Has "argoproj.io/v1alpha1/AnalysisRun") -}}
+{{- $namespace := include "agents.namespace" . -}}
+{{- $image := include "agents.image" (dict "root" . "own" .Values.webhook.image) -}}
+{{- $name := include "agents.webhookAnalysisName" (dict "root" . "image" $image) -}}
+{{- $run := lookup "argoproj.io/v1alpha1" "AnalysisRun" $namespace $name -}}
+{{- $live := lookup "apps/v1" "Deployment" $namespace (include "agents.workloadName" (dict "root" . "component" "webhook")) -}}
+{{- if and $run $live (ne $image (index $live.spec.template.spec.containers 0).image) -}}
+{{- $phase := dig "status" "phase" "Pending" $run -}}
+{{- if ne $phase "Successful" -}}
+{{- $errors = append $errors (printf "webhook.image: its canary was not found good: the AnalysisRun %s is %s; see why with `kubectl --namespace %s describe analysisrun %s`, or delete it to go on all the same" $name $phase $namespace $name) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- $errors | toJson -}}

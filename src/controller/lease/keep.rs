@@ -12,7 +12,6 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::yielding::{self, Decision};
 use super::{Elector, Lost, holder, renewal, spread};
-use crate::api::contract::annotation;
 use crate::events::{Effect, Note, Occurrence, Reason, Regarding};
 
 /// Time to give the lease back at the end.
@@ -229,8 +228,7 @@ impl Elector {
                 self.sign(&mut lease, &heir, now);
             }
             None => {
-                let annotations = lease.metadata.annotations.get_or_insert_default();
-                annotations.remove(annotation::QUEUE_KEY);
+                yielding::held_by(&mut lease, None, None);
                 let spec = lease.spec.get_or_insert_default();
                 spec.holder_identity = Some(String::new());
                 spec.lease_duration_seconds = Some(1);

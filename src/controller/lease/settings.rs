@@ -1,5 +1,6 @@
 //! What operators can set about the lease.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::api::contract::env;
@@ -23,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) renew: Duration,
     /// Time between two tries; less than that.
     pub(crate) retry: Duration,
+    /// What the pod is told about itself; a canary asks for the lease.
+    pub(crate) labels: Option<PathBuf>,
 }
 
 impl config::Settings for Settings {
@@ -62,6 +65,10 @@ impl config::Settings for Settings {
             "Time between two renewals, and between two tries to take the lease",
             "5",
         );
+        let labels = reader.optional(Setting::<PathBuf>::new(
+            env::POD_LABELS_FILE,
+            "File with the labels of the program's own pod, as the downward API writes it; a canary asks for the lease",
+        ));
         let (duration, renew, retry) = (duration?, renew?, retry?);
         // The lease itself holds whole seconds. What is left of it after the last write that may begin is the margin for a
         // write that is on its way.
@@ -79,6 +86,7 @@ impl config::Settings for Settings {
             duration,
             renew,
             retry,
+            labels: labels?,
         })
     }
 }

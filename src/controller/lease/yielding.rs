@@ -61,6 +61,29 @@ pub(super) fn answer(lease: &Lease, own: &str) -> Option<String> {
     (read(lease, annotation::YIELD_READY) != Some(&answer)).then_some(answer)
 }
 
+/// The lease with the request of a canary, and its answer to it, if it has reason to ask: someone of another version holds
+/// it, has renewed it since, and nobody else is asked for.
+pub(super) fn ask(lease: &Lease, own: &str, revision: Option<&str>) -> Option<Lease> {
+    let spec = lease.spec.as_ref()?;
+    let is_settled = spec.acquire_time.as_ref() != spec.renew_time.as_ref();
+    let is_ours = read(lease, annotation::HOLDER_REVISION) == Some(revision?);
+    if !is_settled || is_ours || wanted(lease).is_some() {
+        return None;
+    }
+    let mut asked = lease.clone();
+    write(&mut asked, annotation::YIELD_TO, Some(own.to_owned()));
+    write(&mut asked, annotation::YIELD_REFUSED, None);
+    let answer = answer(&asked, own)?;
+    say(&mut asked, answer);
+    Some(asked)
+}
+
+/// Notes on a lease which version its holder is of, and what readers of the holder's queue must show.
+pub(super) fn held_by(lease: &mut Lease, revision: Option<String>, key: Option<String>) {
+    write(lease, annotation::HOLDER_REVISION, revision);
+    write(lease, annotation::QUEUE_KEY, key);
+}
+
 /// Puts the answer on a lease.
 pub(super) fn say(lease: &mut Lease, answer: String) {
     write(lease, annotation::YIELD_READY, Some(answer));
@@ -194,6 +217,41 @@ mod tests {
         ] {
             let lease = lease(wanted, ready, holder);
             assert_eq!(answer(&lease, "b_2").as_deref(), expected, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_canary_asks_who_is_of_another_version_once_and_never_in_the_way_of_others() {
+        let before = "2026-01-01T00:00:05.000000Z";
+        let now = "2026-01-01T00:00:10.000000Z";
+        for (row, holder, revision, acquired, wanted, expected) in [
+            ("another version", "a_1", "old", before, "", true),
+            (
+                "a version that nobody rolls out",
+                "a_1",
+                "",
+                before,
+                "",
+                true,
+            ),
+            ("the same version", "a_1", "new", before, "", false),
+            ("nobody has renewed it yet", "a_1", "old", now, "", false),
+            ("someone is asked for", "a_1", "old", before, "c_3", false),
+            ("it has asked already", "a_1", "old", before, "b_2", false),
+            ("nobody holds it", "", "old", before, "", false),
+            ("it holds it", "b_2", "", before, "", false),
+        ] {
+            let mut held = lease(wanted, "", holder);
+            held_by(&mut held, Some(revision.to_owned()), None);
+            let spec = held.spec.as_mut().unwrap();
+            spec.acquire_time = Some(serde_json::from_value(json!(acquired)).unwrap());
+            let asked = ask(&held, "b_2", Some("new"));
+            assert_eq!(asked.is_some(), expected, "{row}");
+            assert_eq!(ask(&held, "b_2", None), None, "{row}, of no version");
+            let Some(asked) = asked else { continue };
+            let now = "2026-01-01T00:00:12Z".parse().unwrap();
+            let decision = decide(&asked, "a_1", now, FRESH);
+            assert_eq!(decision, Decision::Yield("b_2".to_owned()), "{row}");
         }
     }
 

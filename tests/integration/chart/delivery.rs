@@ -1,8 +1,13 @@
 //! Progressive delivery: which kind carries which component, and what is refused because it would leave a gap.
 
-use anyhow::Result;
+use std::collections::BTreeSet;
+
+use agents::api::contract::label;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use support::helm::{Helm, Rendered};
+
+use crate::observability::{names, rules};
 
 /// Kinds that carry a component.
 fn carriers(rendered: &Rendered, name: &str) -> Vec<&'static str> {
@@ -75,7 +80,143 @@ async fn a_rollout_has_the_pods_and_selectors_of_the_deployment_and_waits_after_
     }
     assert_eq!(
         rollout["strategy"],
-        json!({"canary": {"maxSurge": 1, "maxUnavailable": 0, "steps": [{"setWeight": 20}, {"pause": {}}]}})
+        json!({"canary": {
+            "maxSurge": 1, "maxUnavailable": 0, "steps": [{"setWeight": 20}, {"pause": {}}],
+            "canaryMetadata": {"labels": {label::ROLLOUT: label::ROLLOUT_CANARY}},
+            "stableMetadata": {"labels": {label::ROLLOUT: "stable"}},
+        }})
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_analysis_stands_behind_the_first_step_and_asks_recording_rules_that_there_are()
+-> Result<()> {
+    let helm = Helm::new().await?;
+    let values = json!({
+        "progressiveDelivery": {"enabled": true, "analysis": {"enabled": true}},
+        "webhook": {"canary": {"enabled": true}},
+    });
+    let rendered = helm.render(&values, &[]).await?;
+    let steps = |name: &str| -> Result<Value> {
+        Ok(rendered.get(name)?["spec"]["strategy"]["canary"]["steps"].clone())
+    };
+    let analysis = json!({"analysis": {
+        "templates": [{"templateName": "agents-controllers"}],
+        "args": [{"name": "revision", "valueFrom": {"podTemplateHashValue": "Latest"}}],
+    }});
+    assert_eq!(
+        steps("Rollout/agents-controllers")?,
+        json!([{"setWeight": 20}, analysis, {"pause": {}}])
+    );
+    assert_eq!(
+        steps("Rollout/agents")?,
+        json!([{"setWeight": 20}, {"pause": {}}])
+    );
+    let rules = rules::all().into_iter().filter_map(|rule| rule.record);
+    let rules: BTreeSet<_> = rules.collect();
+    let mut asked = 0;
+    for template in rendered
+        .all("AnalysisTemplate")
+        .chain(rendered.all("AnalysisRun"))
+    {
+        for metric in template["spec"]["metrics"].as_array().into_iter().flatten() {
+            let query = metric["provider"]["prometheus"]["query"]
+                .as_str()
+                .unwrap_or_default();
+            let names = names::asked(&query.replace("{{args.revision}}", "x"));
+            assert!(
+                !names.is_empty() && names.iter().all(|name| rules.contains(name)),
+                "{query}"
+            );
+            assert!(
+                !metric["failureCondition"].is_null(),
+                "else what is not good is bad"
+            );
+            asked += 1;
+        }
+    }
+    assert_eq!(asked, 12);
+    Ok(())
+}
+
+/// Every request is the business of one of the two versions: what one leaves out, the other takes.
+#[tokio::test]
+async fn a_webhook_on_trial_takes_what_the_other_leaves_out() -> Result<()> {
+    let helm = Helm::new().await?;
+    let before = helm.render(&json!({}), &[]).await?;
+    let canary =
+        json!({"webhook": {"canary": {"enabled": true, "share": 4, "image": {"tag": "next"}}}});
+    let rendered = helm.render(&canary, &[]).await?;
+    let entries = |rendered: &Rendered, name: &str| -> Result<Vec<Value>> {
+        Ok(rendered.get(name)?["webhooks"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default())
+    };
+    let slice = |operator: &str| json!({"key": "agents.proompteng.ai/webhook", "operator": operator, "values": ["canary"]});
+    let last = |list: &Value| {
+        list.as_array()
+            .and_then(|list| list.last().cloned())
+            .unwrap_or_default()
+    };
+    for (kind, shares) in [("Mutating", false), ("Validating", true)] {
+        let kind = format!("{kind}WebhookConfiguration");
+        let first = entries(&before, &format!("{kind}/agents-webhook"))?;
+        let stable = entries(&rendered, &format!("{kind}/agents-webhook"))?;
+        let canary = entries(&rendered, &format!("{kind}/agents-webhook-canary"))?;
+        assert_eq!(canary.len(), first.len() * if shares { 2 } else { 1 });
+        for (entry, before) in stable.iter().zip(&first) {
+            assert_eq!(entry["rules"], before["rules"]);
+            assert_eq!(
+                last(&entry["namespaceSelector"]["matchExpressions"]),
+                slice("NotIn")
+            );
+            let name = entry["name"].as_str().unwrap_or_default();
+            let find = |prefix: &str| {
+                canary
+                    .iter()
+                    .find(|entry| entry["name"] == format!("{prefix}-{name}"))
+            };
+            let labelled = find("canary").context("an entry for labelled namespaces")?;
+            assert_eq!(labelled["rules"], before["rules"]);
+            assert_eq!(labelled["matchConditions"], before["matchConditions"]);
+            assert_eq!(
+                labelled["clientConfig"]["service"]["name"],
+                "agents-webhook-canary"
+            );
+            assert_eq!(
+                last(&labelled["namespaceSelector"]["matchExpressions"]),
+                slice("In")
+            );
+            let share = find("share");
+            assert_eq!(share.is_some(), shares, "{name}");
+            let Some(share) = share else { continue };
+            assert_eq!(
+                last(&share["namespaceSelector"]["matchExpressions"]),
+                slice("NotIn")
+            );
+            let [taken, left] =
+                [share, entry].map(|entry| last(&entry["matchConditions"])["expression"].clone());
+            assert_eq!(left, format!("!{}", taken.as_str().unwrap_or_default()));
+        }
+    }
+    let image = |name: &str| -> Result<Value> {
+        Ok(rendered.get(name)?["spec"]["template"]["spec"]["containers"][0]["image"].clone())
+    };
+    assert_eq!(
+        image("Deployment/agents-webhook-canary")?,
+        "ghcr.io/proompteng/agents-webhook:next"
+    );
+    assert_ne!(
+        image("Deployment/agents-webhook")?,
+        image("Deployment/agents-webhook-canary")?
+    );
+    let selector =
+        |name: &str| -> Result<Value> { Ok(rendered.get(name)?["spec"]["selector"].clone()) };
+    assert_ne!(
+        selector("Service/agents-webhook")?,
+        selector("Service/agents-webhook-canary")?
     );
     Ok(())
 }
@@ -140,6 +281,20 @@ async fn known_traps_are_refused() -> Result<()> {
                 json!({"controllers": {"autoscaling": {"enabled": true, "targetMemoryUtilizationPercentage": 50}}}),
             ),
             "controllers.autoscaling.targetMemoryUtilizationPercentage: during a canary",
+        ),
+        (
+            delivery(
+                json!({"progressiveDelivery": {"analysis": {"enabled": true}}, "metrics": {"enabled": false}}),
+            ),
+            "progressiveDelivery.analysis.enabled: with metrics.enabled false",
+        ),
+        (
+            json!({"webhook": {"canary": {"enabled": true}, "rung": "fail"}}),
+            "webhook.canary.replicaCount: on the rung fail",
+        ),
+        (
+            json!({"webhook": {"canary": {"enabled": true}}, "progressiveDelivery": {"renderMode": "require", "analysis": {"enabled": true}}}),
+            "progressiveDelivery.renderMode: the cluster has no AnalysisRun",
         ),
         (
             delivery(json!({"progressiveDelivery": {"renderMode": "require"}})),

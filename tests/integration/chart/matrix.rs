@@ -15,8 +15,7 @@ use tokio::{io::AsyncWriteExt, process::Command};
 use super::variables::starts;
 
 /// Kinds of other projects, whose schemas the API server of the lab does not have.
-const FOREIGN: &str =
-    "Certificate,Issuer,ServiceMonitor,PodMonitor,PrometheusRule,GrafanaDashboard,Rollout";
+const FOREIGN: &str = "Certificate,Issuer,ServiceMonitor,PodMonitor,PrometheusRule,GrafanaDashboard,Rollout,AnalysisTemplate,AnalysisRun";
 
 /// Files with values that we give to people.
 const OWN_FILES: &[&str] = &[

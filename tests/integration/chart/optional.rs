@@ -8,7 +8,7 @@ use support::helm::Helm;
 use super::variables::at;
 
 /// Kind, where its mode is set, what the API server calls it, and what must be set besides.
-fn kinds() -> [(&'static str, &'static str, &'static str, Value); 6] {
+fn kinds() -> [(&'static str, &'static str, &'static str, Value); 7] {
     let rollouts = json!({"progressiveDelivery": {"enabled": true}});
     let nothing = json!({});
     [
@@ -48,6 +48,12 @@ fn kinds() -> [(&'static str, &'static str, &'static str, Value); 6] {
             "argoproj.io/v1alpha1/Rollout",
             rollouts,
         ),
+        (
+            "AnalysisRun",
+            "progressiveDelivery.renderMode",
+            "argoproj.io/v1alpha1/AnalysisRun",
+            json!({"progressiveDelivery": {"analysis": {"enabled": true}}, "webhook": {"canary": {"enabled": true}}}),
+        ),
     ]
 }
 
@@ -68,8 +74,8 @@ fn has_files(kind: &str) -> bool {
 async fn each_kind_follows_its_mode() -> Result<()> {
     let helm = Helm::new().await?;
     for (kind, path, api, besides) in kinds().into_iter().filter(|(kind, ..)| has_files(kind)) {
-        // Nothing works without these two, so where nobody knows the cluster they are rendered.
-        let needed = matches!(kind, "Certificate" | "Rollout");
+        // Nothing works without these, so where nobody knows the cluster they are rendered.
+        let needed = matches!(kind, "Certificate" | "Rollout" | "AnalysisRun");
         let cases = [
             ("auto", false, needed),
             ("auto", true, true),

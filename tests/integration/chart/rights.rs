@@ -225,22 +225,29 @@ async fn the_webhook_gets_what_it_looks_up_and_its_own_configurations() -> Resul
 
 #[tokio::test]
 async fn the_rotator_has_rights_on_named_objects_only() -> Result<()> {
-    let values = json!({"webhook": {"tls": {"source": "rotator"}}});
-    let rendered = Helm::new().await?.render(&values, &[]).await?;
-    for (role, name) in [
-        ("Role/agents-webhook-rotator", "agents-webhook-rotator"),
-        (
-            "ClusterRole/agents-agents-webhook-rotator",
-            "agents-webhook",
-        ),
+    let helm = Helm::new().await?;
+    for (is_tried, names) in [
+        (false, &["agents-webhook"][..]),
+        (true, &["agents-webhook", "agents-webhook-canary"]),
     ] {
-        let rules = rendered.get(role)?["rules"].as_array();
-        for rule in rules.context("rules")? {
-            assert_eq!(rule["resourceNames"], json!([name]), "{role}");
+        let values =
+            json!({"webhook": {"tls": {"source": "rotator"}, "canary": {"enabled": is_tried}}});
+        let rendered = helm.render(&values, &[]).await?;
+        let secrets: Vec<_> = names.iter().map(|name| format!("{name}-rotator")).collect();
+        for (role, names) in [
+            ("Role/agents-webhook-rotator", json!(secrets)),
+            ("ClusterRole/agents-agents-webhook-rotator", json!(names)),
+        ] {
+            let rules = rendered.get(role)?["rules"].as_array();
+            for rule in rules.context("rules")? {
+                assert_eq!(rule["resourceNames"], names, "{role}");
+            }
+        }
+        for secret in secrets {
+            let secret = rendered.get(&format!("Secret/{secret}"))?;
+            assert!(secret.get("data").is_none() && secret.get("stringData").is_none());
         }
     }
-    let secret = rendered.get("Secret/agents-webhook-rotator")?;
-    assert!(secret.get("data").is_none() && secret.get("stringData").is_none());
     Ok(())
 }
 

@@ -1,14 +1,17 @@
 //! One works, the other waits and takes over.
 
 mod alone;
+mod canary;
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use support::{gateway::Gateway, lab};
+use support::{gateway::Gateway, lab, wait};
 
-use super::scene::Scene;
+use super::scene::{DEADLINE, Scene};
+use crate::kit::client;
+use crate::kit::process::Process;
 
 pub(super) const LEASE: &str = "jangar-controller-leader";
 
@@ -20,6 +23,16 @@ pub(super) fn holder(lease: &Lease) -> &str {
 
 pub(super) fn leading(line: &Value) -> bool {
     line["message"] == "Leading"
+}
+
+pub(super) async fn until_ready(process: &mut Process) -> Result<()> {
+    let admin = process.address("admin").await;
+    wait::retry("a standby that is ready", DEADLINE, || async {
+        let answer = client::get(admin, "/readyz").await;
+        anyhow::ensure!(answer.status == 200, "{}", answer.body);
+        Ok(())
+    })
+    .await
 }
 
 /// A lease that is over soon.

@@ -36,7 +36,7 @@ pub(super) struct Asked {
 }
 
 /// The files that Grafana loads, by name.
-fn files() -> BTreeMap<String, Value> {
+pub(super) fn files() -> BTreeMap<String, Value> {
     let entries = fs::read_dir(repository().join("dashboards")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let files = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));

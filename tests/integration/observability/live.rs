@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use support::{builders::smallest, lab, ports::free_addresses, prometheus::Prometheus, wait};
 
-use super::{lint, names, rules, runbooks};
+use super::{lint, names, pictures, rules, runbooks};
 use crate::{
     controller::scene::{Scene, condition, holds},
     kit::process::{Process, product},
@@ -135,12 +135,14 @@ impl Stage {
     /// As a PodMonitor of each program means it, and as a Prometheus in a cluster finds the API server.
     async fn prometheus(&self) -> Result<Prometheus> {
         let ours = [
-            ("agents-controllers", self.sidecar, "5f7d9c"),
-            ("agents-webhook", self.station.hook.admin, "7bc4f8"),
+            ("controllers", self.sidecar, "5f7d9c"),
+            ("webhook", self.station.hook.admin, "7bc4f8"),
         ];
-        let ours = ours.map(|(job, target, hash)| {
+        let ours = ours.map(|(component, target, hash)| {
+            let job = format!("agents-{component}");
             let labels = json!({
                 "namespace": "agents", "pod": format!("{job}-{hash}-x2x4z"), "rollouts_pod_template_hash": hash,
+                "app_kubernetes_io_component": component,
             });
             json!({"job_name": job, "static_configs": [{"targets": [target.to_string()], "labels": labels}]})
         });
@@ -176,7 +178,7 @@ async fn api_server() -> Result<Value> {
 }
 
 /// A query of a panel as it is with everything chosen.
-fn spelt_out(expr: &str) -> String {
+pub(super) fn spelt_out(expr: &str) -> String {
     let chosen = ["namespace", "job", "instance"];
     let expr = chosen.iter().fold(expr.to_owned(), |expr, variable| {
         expr.replace(&format!("${variable}"), ".*")
@@ -239,7 +241,9 @@ async fn every_panel_and_every_recording_rule_has_data_and_no_alert_fires() -> R
     for query in runbooks::queries() {
         prometheus.query(&query).await.context(query)?;
     }
-    every_metric_is_shown(&prometheus).await
+    every_metric_is_shown(&prometheus).await?;
+    let browser = support::browser!();
+    pictures::draw(&prometheus, &browser).await
 }
 
 /// What the rules and panels ask for is what the programs show, to the letter.

@@ -79,7 +79,7 @@ fn pushed(name: &str) -> Vec<String> {
 }
 
 /// The names of metrics that a query asks for.
-pub(super) fn asked(query: &str) -> BTreeSet<String> {
+pub(crate) fn asked(query: &str) -> BTreeSet<String> {
     let text = blanked(query);
     let mut found = BTreeSet::new();
     let mut rest = text.as_str();

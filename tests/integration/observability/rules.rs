@@ -35,14 +35,14 @@ struct Group {
 /// One rule, as it stands in a file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rule {
-    pub(super) record: Option<String>,
-    pub(super) alert: Option<String>,
-    pub(super) expr: String,
+pub(crate) struct Rule {
+    pub(crate) record: Option<String>,
+    pub(crate) alert: Option<String>,
+    pub(crate) expr: String,
     #[serde(rename = "for")]
     duration: Option<String>,
     #[serde(default)]
-    pub(super) labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
 }
@@ -67,7 +67,7 @@ fn groups() -> Vec<Group> {
 }
 
 /// All rules of all files.
-pub(super) fn all() -> Vec<Rule> {
+pub(crate) fn all() -> Vec<Rule> {
     groups().into_iter().flat_map(|group| group.rules).collect()
 }
 

@@ -17,6 +17,8 @@ const AUTHORITY_TIMES: u32 = 3;
 pub struct Settings {
     /// The Secret that certificates are kept in; none where others make them.
     pub secret: Option<String>,
+    /// The webhook configurations that are told who signs them, where they are not those that are looked at.
+    pub registration: Option<String>,
     /// For how long everything lasts.
     pub terms: Terms,
 }
@@ -26,6 +28,10 @@ impl config::Settings for Settings {
         let secret = reader.optional(Setting::<String>::new(
             variable::ROTATOR_SECRET,
             "Secret of the own namespace in which the webhook keeps certificates that it makes itself; if not set, it makes none",
+        ));
+        let registration = reader.optional(Setting::<String>::new(
+            variable::ROTATOR_CONFIGURATION_NAME,
+            "Name of the webhook configurations whose caBundle the webhook then keeps; if not set, those of AGENTS_WEBHOOK_CONFIGURATION_NAME",
         ));
         let certificate = reader.value(
             Setting::<Duration>::new(
@@ -58,6 +64,7 @@ impl config::Settings for Settings {
         }
         Ok(Self {
             secret: secret?,
+            registration: registration?,
             terms: Terms {
                 certificate: signed(certificate),
                 authority: signed(authority),

@@ -16,9 +16,8 @@ use support::{
     wait,
 };
 
-use crate::controller::lease::{BRIEF, LEASE, holder, leading};
+use crate::controller::lease::{BRIEF, LEASE, holder, leading, until_ready};
 use crate::controller::scene::{DEADLINE, Scene};
-use crate::kit::client;
 use crate::kit::process::Process;
 
 /// Who a process is.
@@ -26,16 +25,6 @@ async fn identity(process: &mut Process) -> String {
     let seeking = |line: &Value| line["message"] == "Seeking the lease";
     let line = process.line("its identity", seeking).await;
     line["identity"].as_str().unwrap_or_default().to_owned()
-}
-
-async fn until_ready(process: &mut Process) -> Result<()> {
-    let admin = process.address("admin").await;
-    wait::retry("a standby that is ready", DEADLINE, || async {
-        let answer = client::get(admin, "/readyz").await;
-        anyhow::ensure!(answer.status == 200, "{}", answer.body);
-        Ok(())
-    })
-    .await
 }
 
 /// Asks for the lease, as the command line or `kubectl annotate` would.
