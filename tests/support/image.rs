@@ -58,6 +58,14 @@ impl Image {
         Ok(image)
     }
 
+    /// The same image under another name.
+    pub fn named(&self, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..self.clone()
+        }
+    }
+
     /// Where its files are.
     pub fn inside(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|(inside, _)| inside.as_str())

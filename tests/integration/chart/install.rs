@@ -1,5 +1,6 @@
 //! The chart on a real cluster with real pods: installed, asked, scraped, upgraded, and removed again.
 
+mod alone;
 mod doctor;
 mod leaving;
 mod scraped;

@@ -227,8 +227,15 @@ pub const NODE: &[&str] = &[
 /// What reads the pages of the sidecar and what pushes to it, in tests.
 pub const TELEMETRY: &[&str] = &["prometheus", "promtool", "go-otel"];
 
-/// What renders the chart and holds it against schemas, in tests.
-pub const CHART: &[&str] = &["helm", "helm3", "kubeconform"];
+/// What renders the chart and holds it against schemas, and what a release works with in a cluster, in tests.
+pub const CHART: &[&str] = &[
+    "helm",
+    "helm3",
+    "kubeconform",
+    "cert-manager",
+    "rollouts-controller",
+    "kubectl-argo-rollouts",
+];
 
 /// Folder of the packages for Python that push and read as well; [`build::python`] brings them.
 pub const PYTHON: &str = "python-otel";

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use support::{prometheus::Prometheus, wait};
 
 use super::stage::{DEADLINE, Stage};
+use crate::chart::variables::merge;
 
 /// What is scraped of an install: component, and port of the page. The webhook has two pods.
 const PAGES: [(&str, u16); 4] = [
@@ -93,10 +94,12 @@ pub(super) fn job(stage: &Stage, monitor: &Value) -> Result<Value> {
     }))
 }
 
-/// Both monitors, one at a time as the chart wants it.
-async fn monitors(stage: &Stage) -> Result<[Value; 2]> {
-    let service = json!({"metrics": {"serviceMonitor": {"enabled": true}}});
-    let pods = json!({"metrics": {"serviceMonitor": {"enabled": false}, "podMonitor": {"renderMode": "always"}}});
+/// Both monitors of some values, one at a time as the chart wants it.
+pub(super) async fn monitors(stage: &Stage, more: &Value) -> Result<[Value; 2]> {
+    let mut service = json!({"metrics": {"serviceMonitor": {"enabled": true}}});
+    let mut pods = json!({"metrics": {"serviceMonitor": {"enabled": false}, "podMonitor": {"renderMode": "always"}}});
+    merge(&mut service, more);
+    merge(&mut pods, more);
     let service = stage.rendered(&service).await?;
     let pods = stage.rendered(&pods).await?;
     Ok([
@@ -109,7 +112,7 @@ async fn monitors(stage: &Stage) -> Result<[Value; 2]> {
 pub(super) async fn as_the_monitors_mean_it(stage: &Stage) -> Result<()> {
     let settings = json!({
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
-        "scrape_configs": monitors(stage).await?,
+        "scrape_configs": monitors(stage, &json!({})).await?,
     });
     let prometheus = Prometheus::inside(stage.lab, &settings).await?;
     let expected = PAGES.iter().flat_map(|(component, port)| {

@@ -20,6 +20,7 @@ use support::{
         report::Report,
         state::Tier,
     },
+    metrics::Page,
     namespace_in, wait,
 };
 use tempfile::TempDir;
@@ -34,6 +35,9 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(120);
 const RELEASE: &str = "agents";
 /// Labels that the API server is told to delete by.
 const OURS: &str = "app.kubernetes.io/part-of=agents";
+/// The image of the webhook, and tags under which the same is there.
+const WEBHOOK: &str = "localhost/agents-webhook:lab";
+pub(super) const NEXT: [&str; 2] = ["next", "later"];
 /// Stands in for an agent.
 const PROBE: &str = "localhost/probe:lab";
 
@@ -41,6 +45,8 @@ const PROBE: &str = "localhost/probe:lab";
 pub(super) struct Stage {
     pub(super) lab: &'static Lab,
     pub(super) here: Namespace,
+    /// How Helm waits.
+    pub(super) wait: &'static str,
     helm: Helm,
     ca: String,
     _home: TempDir,
@@ -66,6 +72,7 @@ impl Stage {
         }
         Ok(Self {
             lab,
+            wait: "--wait",
             helm: Helm::new().await?.at(environment),
             ca: certificate(&here).await?,
             here,
@@ -93,7 +100,7 @@ impl Stage {
 
     /// Runs `helm` about the release with some values, to its end, which must be good.
     async fn helm(&self, verb: &str, words: &[&str], values: &str) -> Result<Said> {
-        let place = ["--namespace", &self.here.name, "--wait", "--timeout=180s"];
+        let place = ["--namespace", &self.here.name, self.wait, "--timeout=180s"];
         let words = [&[verb, RELEASE], words, &place].concat();
         let said = self.helm.run(&words, values).await?;
         ensure!(said.code == Some(0), "{}{}", said.stdout, said.stderr);
@@ -130,6 +137,28 @@ impl Stage {
         let spec = service.spec.context("a Service has a spec")?;
         let address = spec.cluster_ip.context("a Service has an address")?;
         self.lab.reach(SocketAddr::new(address.parse()?, port))
+    }
+
+    /// One of the two webhook configurations of the release.
+    pub(super) async fn configuration(&self, kind: &str) -> Result<Value> {
+        let get = ["get", kind, "agents-webhook", "--output=json"];
+        let found = self.lab.kubectl().run(&get).await?.ok()?;
+        Ok(serde_json::from_str(&found)?)
+    }
+
+    /// What a pod of the namespace says of itself, by way of the API server.
+    pub(super) async fn page(&self, pod: &str, port: u16) -> Result<Page> {
+        let path = format!(
+            "/api/v1/namespaces/{}/pods/{pod}:{port}/proxy/metrics",
+            self.here.name
+        );
+        let text = self
+            .lab
+            .kubectl()
+            .run(&["get", "--raw", &path])
+            .await?
+            .ok()?;
+        text.parse()
     }
 
     /// Makes an Agent in a namespace whose runs work until they are stopped.
@@ -182,6 +211,11 @@ async fn start() -> Result<Lab> {
     let lab = Lab::start(&own_name("chart")?, Tier::Node).await?;
     let mut images = own.product_images()?;
     images.push(own.image("probe")?);
+    // Versions to come, which are told apart by their names alone.
+    let webhook = images.iter().find(|image| image.name() == WEBHOOK);
+    let webhook = webhook.context("the image of the webhook")?;
+    let versions = NEXT.map(|tag| webhook.named(&WEBHOOK.replace("lab", tag)));
+    images.extend(versions);
     for image in images {
         lab.import(&image).await?;
     }
@@ -193,10 +227,11 @@ async fn certificate(here: &Namespace) -> Result<String> {
     let folder = TempDir::new()?;
     let authority = Authority::make(folder.path())?;
     let host = format!("{RELEASE}-webhook.{}.svc", here.name);
+    let canary = format!("{RELEASE}-webhook-canary.{}.svc", here.name);
     let subject = Subject {
         name: &host,
         group: "",
-        hosts: &[&host],
+        hosts: &[&host, &canary],
     };
     authority.issue("tls", subject)?;
     let mut data = BTreeMap::new();

@@ -9,7 +9,7 @@ pub mod python;
 
 use super::{CONTROL_PLANE, Programs, RECIPES, Recipe, Tool};
 use crate::lab::report::Report;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use cache::Cache;
 use go::Go;
 use std::{
@@ -62,6 +62,14 @@ pub async fn is_built(name: &'static str) -> Result<bool> {
     let go = Go::of_person(&[name])?;
     let jobs = jobs(&go, &Cache::from_env()?, &[name]).await?;
     Ok(jobs.iter().all(|job| job.missing().is_empty()))
+}
+
+/// The sources of a module that a recipe is pinned to, as its `go.sum` says: some of what they hold is not compiled.
+pub async fn module(folder: &str, name: &str) -> Result<PathBuf> {
+    let recipe = RECIPES.iter().find(|recipe| recipe.folder == folder);
+    let recipe = recipe.with_context(|| format!("there is no recipe `{folder}`"))?;
+    let go = Go::of_person(&[folder])?;
+    go.module(&pins(recipe), name).await
 }
 
 /// The `kubectl` for a cluster that is not a lab: the person's own, so that nothing need be built.

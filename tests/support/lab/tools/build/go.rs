@@ -6,6 +6,7 @@ use crate::lab::{
     tools::{CONTROL_PLANE, Recipe, Tool},
 };
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use std::{
     collections::VecDeque,
     env, fs,
@@ -74,6 +75,18 @@ impl Go {
     pub(super) async fn version(&self, folder: &Path) -> Result<String> {
         self.ask(folder, &["env", "GOVERSION", "GOOS", "GOARCH"])
             .await
+    }
+
+    /// The folder with the sources of a module that the one in `folder` needs, brought where it is not there yet.
+    pub(super) async fn module(&self, folder: &Path, name: &str) -> Result<PathBuf> {
+        let said = self
+            .ask(folder, &["mod", "download", "-json", name])
+            .await?;
+        let said: Value = serde_json::from_str(&said)?;
+        let found = said["Dir"].as_str();
+        found
+            .map(PathBuf::from)
+            .with_context(|| format!("`go` does not say where {name} is: {said}"))
     }
 
     /// How many packages the tools consist of; an upper bound, since some may be compiled already.
