@@ -5,6 +5,7 @@ use agents::api::contract::label;
 use agents::api::kinds::AgentRun;
 use agents::api::rung::Rung;
 use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace as NamespaceObject, Pod};
 use kube::api::{EvictParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
@@ -109,9 +110,10 @@ async fn goes_on(stage: &Stage) -> Result<()> {
     let pods = stage.here.api::<Pod>();
     let pod = works(&pods, "at-work").await?;
     pods.evict(&pod, &EvictParams::default()).await?;
-    let runs = stage.here.api::<AgentRun>();
-    let is_over = |run: &AgentRun| phase_of(run) == "Failed" && run.finalizers().is_empty();
-    wait::until(&runs, "at-work", DEADLINE, is_over).await?;
+    let is_over = |run: &AgentRun| phase_of(run) == "Failed";
+    wait::until(&stage.here.api(), "at-work", DEADLINE, is_over).await?;
+    let is_let_go = |job: &Job| job.finalizers().is_empty();
+    wait::until(&stage.here.api(), "at-work-job", DEADLINE, is_let_go).await?;
 
     let delete = ["delete", "namespace", &other.name, "--wait=false"];
     stage.lab.kubectl().run(&delete).await?.ok()?;
