@@ -105,19 +105,34 @@ async fn a_new_webhook_takes_a_slice_and_the_gate_keeps_one_that_decides_differe
         until_taken(there, true).await?;
     }
 
-    let strange = |share: u8| json!({"webhook": {"canary": {"share": share, "env": {"vars": {DEMAND: "[\"team\"]"}}}}});
-    let values = trial(next, Some(&prometheus), &strange(0));
-    delivery.put("upgrade", &values).await?;
-    until_taken(&slice, false).await?;
-    assert_eq!(taken(here, 20).await?, 20, "of other namespaces nothing");
-    let (analysis, phase) = delivery.judged(&slice).await?;
-    assert_eq!(phase, "Failed");
     let promoted = |tag: &str| {
         let mut values = old.clone();
         merge(&mut values, &json!({"webhook": {"image": {"tag": tag}}}));
         values
     };
-    let refused = delivery.put("upgrade", &promoted(next)).await;
+
+    delivery
+        .put("upgrade", &trial(next, Some(&prometheus), &json!({})))
+        .await?;
+    until_taken(&slice, true).await?;
+    let (_, phase) = delivery.judged(&slice).await?;
+    assert_eq!(phase, "Successful");
+    delivery.put("upgrade", &promoted(next)).await?;
+    until_taken(&slice, true).await?;
+
+    let strange = |share: u8| {
+        json!({"webhook": {
+            "image": {"tag": next},
+            "canary": {"share": share, "env": {"vars": {DEMAND: "[\"team\"]"}}},
+        }})
+    };
+    let values = trial(later, Some(&prometheus), &strange(0));
+    delivery.put("upgrade", &values).await?;
+    until_taken(&slice, false).await?;
+    assert_eq!(taken(here, 20).await?, 20, "of other namespaces nothing");
+    let (analysis, phase) = delivery.judged(&slice).await?;
+    assert_eq!(phase, "Failed");
+    let refused = delivery.put("upgrade", &promoted(later)).await;
     let said = format!("{:#}", refused.unwrap_err());
     let expected = format!("its canary was not found good: the AnalysisRun {analysis} is Failed");
     assert!(said.contains(&expected), "{said}");
@@ -125,7 +140,7 @@ async fn a_new_webhook_takes_a_slice_and_the_gate_keeps_one_that_decides_differe
 
     // Half of the objects, wherever they are. That 64 all fall on one side does not happen.
     delivery
-        .put("upgrade", &trial(next, None, &strange(8)))
+        .put("upgrade", &trial(later, None, &strange(8)))
         .await?;
     wait::retry("a share of the objects", DEADLINE, || async {
         let taken = taken(here, 64).await?;
@@ -133,14 +148,5 @@ async fn a_new_webhook_takes_a_slice_and_the_gate_keeps_one_that_decides_differe
         Ok(())
     })
     .await?;
-
-    delivery
-        .put("upgrade", &trial(later, Some(&prometheus), &json!({})))
-        .await?;
-    until_taken(&slice, true).await?;
-    let (_, phase) = delivery.judged(&slice).await?;
-    assert_eq!(phase, "Successful");
-    delivery.put("upgrade", &promoted(later)).await?;
-    until_taken(&slice, true).await?;
     delivery.stage.uninstall().await
 }
