@@ -12,7 +12,10 @@ use std::{
     fs,
     future::pending,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 use tempfile::TempDir;
@@ -41,6 +44,8 @@ struct Shared {
     client: Client,
     close_after: Option<usize>,
     writes: Mutex<Vec<String>>,
+    /// Writes whose answer was passed on.
+    answered: AtomicUsize,
     asides: Mutex<Vec<String>>,
     refused: Mutex<Vec<String>>,
     closed: watch::Sender<bool>,
@@ -76,6 +81,7 @@ impl Gateway {
             client: cluster::client(kubeconfig).await?,
             close_after,
             writes: Mutex::default(),
+            answered: AtomicUsize::new(0),
             asides: Mutex::default(),
             refused: Mutex::default(),
             closed: sender,
@@ -103,6 +109,12 @@ impl Gateway {
     /// What was written so far, as method and resource, without names.
     pub fn writes(&self) -> Vec<String> {
         self.shared.writes().clone()
+    }
+
+    /// How many writes there were, if all of them were answered.
+    pub fn answered(&self) -> Option<usize> {
+        let answered = self.shared.answered.load(Ordering::SeqCst);
+        (answered == self.shared.writes().len()).then_some(answered)
     }
 
     /// What was written beside that, such as Events.
@@ -191,6 +203,8 @@ impl Shared {
             self.closed.send_replace(true);
             return pending().await;
         }
+        self.answered
+            .fetch_add(usize::from(is_last.is_some()), Ordering::SeqCst);
         let altered = *self.altered.borrow();
         match altered.filter(|_| is_about_kinds(&path)) {
             None => Ok(answer),

@@ -128,8 +128,8 @@ async fn settled_workflows_are_looked_at_a_hundred_times_without_a_write() -> Re
             .status
             .as_ref()
             .and_then(|status| status.workflow.clone()?.steps);
-        let second = steps.and_then(|steps| steps.get(1)?.phase.clone());
-        second.as_deref() == Some("Running")
+        let second = steps.and_then(|steps| steps.get(1)?.job_ref.clone());
+        second.is_some_and(|job| job.uid.is_some())
     };
     scene.until("busy", second).await?;
     let freed = |job: &Job| !crate::controller::scene::is_held(job);
