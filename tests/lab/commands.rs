@@ -131,8 +131,10 @@ async fn build_tools(wanted: &[String]) -> Result<()> {
     };
     if wanted.is_empty() {
         // First, since it is quick. Tests that need it are left out by name where it cannot be had.
-        if let Err(error) = Python::with_packages(report, tools::PYTHON).await {
-            report.line(format!("no packages for Python: {error:#}"));
+        for folder in [tools::PYTHON, tools::SCHEMATHESIS] {
+            if let Err(error) = Python::with_packages(report, folder).await {
+                report.line(format!("no packages for Python: {error:#}"));
+            }
         }
     }
     let programs = build::programs(&names, report).await?;

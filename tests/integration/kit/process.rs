@@ -15,8 +15,10 @@ use nix::{
 };
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines},
-    process::{Child, ChildStderr, Command},
+    io::{AsyncBufReadExt, AsyncReadExt, BufReader},
+    process::{Child, Command},
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    task::JoinSet,
     time::timeout,
 };
 
@@ -25,7 +27,8 @@ use super::client::DEADLINE;
 /// A running process and what it has logged.
 pub(crate) struct Process {
     child: Child,
-    lines: Lines<BufReader<ChildStderr>>,
+    lines: UnboundedReceiver<String>,
+    _reading: JoinSet<()>,
     seen: Vec<String>,
 }
 
@@ -58,10 +61,21 @@ impl Process {
             .kill_on_drop(true)
             .spawn()
             .unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
-        let stderr = child.stderr.take().expect("a pipe");
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        // Read whether anybody asks or not: who cannot log any more stands still.
+        let (sender, lines) = unbounded_channel();
+        let mut reading = JoinSet::new();
+        reading.spawn(async move {
+            while let Ok(Some(line)) = stderr.next_line().await {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
         Self {
             child,
-            lines: BufReader::new(stderr).lines(),
+            lines,
+            _reading: reading,
             seen: Vec::new(),
         }
     }
@@ -76,8 +90,8 @@ impl Process {
                 }
             }
             looked_at = self.seen.len();
-            match timeout(DEADLINE, self.lines.next_line()).await {
-                Ok(Ok(Some(line))) => self.seen.push(line),
+            match timeout(DEADLINE, self.lines.recv()).await {
+                Ok(Some(line)) => self.seen.push(line),
                 _ => panic!("no line about {what}, but:\n{}", self.seen.join("\n")),
             }
         }
@@ -111,7 +125,7 @@ impl Process {
     /// Waits for the end.
     pub(crate) async fn end(mut self) -> Ended {
         let ending = async {
-            while let Ok(Some(line)) = self.lines.next_line().await {
+            while let Some(line) = self.lines.recv().await {
                 self.seen.push(line);
             }
             let mut stdout = String::new();

@@ -1,5 +1,7 @@
 //! The description of the API.
 
+mod alone;
+
 use agents::serve::openapi;
 use anyhow::Result;
 use serde_json::Value;

@@ -240,6 +240,9 @@ pub const CHART: &[&str] = &[
 /// Folder of the packages for Python that push and read as well; [`build::python`] brings them.
 pub const PYTHON: &str = "python-otel";
 
+/// The same of what tries the API of the control plane by its description.
+pub const SCHEMATHESIS: &str = "python-schemathesis";
+
 /// What a tier is made of.
 pub fn of_tier(tier: Tier) -> Vec<&'static str> {
     match tier {
@@ -304,7 +307,10 @@ mod tests {
     #[test]
     fn every_recipe_has_its_pins_and_every_pin_its_recipe() {
         let folders = RECIPES.iter().map(|recipe| recipe.folder);
-        let with_recipe: BTreeSet<String> = folders.chain([PYTHON]).map(str::to_owned).collect();
+        let with_recipe: BTreeSet<String> = folders
+            .chain([PYTHON, SCHEMATHESIS])
+            .map(str::to_owned)
+            .collect();
         let with_pins: BTreeSet<String> = fs::read_dir(pins())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
