@@ -135,9 +135,9 @@ bench-check: ## Measure the release build of `agents check` on 1,000 manifests; 
 	@$(DRIVER) --bench check
 
 .PHONY: simulate
-simulate: ## Play 100,000 seeded orders of events against the reconciler of runs, and plant secrets in 100,000 texts; SIMULATE_SEED=N replays one, SIMULATE_FIRST=N begins there
-	@SIMULATE_SCHEDULES=$${SIMULATE_SCHEDULES:-100000} PLANTED_TEXTS=$${PLANTED_TEXTS:-100000} \
-		cargo test --profile simulation --package agents --lib -- --nocapture simulation planted
+simulate: ## Play 100,000 seeded orders of events against the reconciler of runs; SIMULATE_SEED=N replays one, SIMULATE_FIRST=N begins there
+	@SIMULATE_SCHEDULES=$${SIMULATE_SCHEDULES:-100000} \
+		cargo test --profile simulation --package agents --lib -- --nocapture simulation
 
 .PHONY: clean
 clean: ## Stop every lab and remove what was built (the cache of the Kubernetes programs stays)

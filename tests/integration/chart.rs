@@ -1,8 +1,10 @@
 //! The chart: what it renders for which values, and what it refuses. A real `helm` does it; a real cluster takes it.
 
+mod alerts;
 mod certificates;
 mod copies;
 mod delivery;
+mod dry_run;
 mod errors;
 mod install;
 mod matrix;

@@ -127,10 +127,11 @@
 {{/* Progressive delivery: what Argo Rollouts would refuse, and what would leave a gap. */}}
 {{- define "agents.deliveryErrors" -}}
 {{- $errors := list -}}{{- $v := .Values -}}{{- $delivery := $v.progressiveDelivery -}}
-{{- if eq (include "agents.anyRollout" .) "yes" -}}
-{{- if and $delivery.analysis.enabled (not $v.metrics.enabled) -}}
+{{- $rollout := eq (include "agents.anyRollout" .) "yes" -}}
+{{- if and $delivery.analysis.enabled (not $v.metrics.enabled) (or $rollout (and $v.webhook.enabled $v.webhook.canary.enabled)) -}}
 {{- $errors = append $errors "progressiveDelivery.analysis.enabled: with metrics.enabled false nobody measures the canary; set that to true, or the analysis to false" -}}
 {{- end -}}
+{{- if $rollout -}}
 {{- if not $delivery.canarySteps -}}
 {{- $errors = append $errors "progressiveDelivery.canarySteps: without a step a new version takes everything at once; add one such as {setWeight: 20} and {pause: {}}" -}}
 {{- end -}}

@@ -289,6 +289,10 @@ async fn known_traps_are_refused() -> Result<()> {
             "progressiveDelivery.analysis.enabled: with metrics.enabled false",
         ),
         (
+            json!({"webhook": {"canary": {"enabled": true}}, "progressiveDelivery": {"analysis": {"enabled": true}}, "metrics": {"enabled": false}}),
+            "progressiveDelivery.analysis.enabled: with metrics.enabled false",
+        ),
+        (
             json!({"webhook": {"canary": {"enabled": true}, "rung": "fail"}}),
             "webhook.canary.replicaCount: on the rung fail",
         ),

@@ -5,6 +5,7 @@ mod doctor;
 mod leaving;
 mod scraped;
 mod stage;
+mod validation;
 
 use std::collections::BTreeMap;
 
@@ -124,6 +125,7 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     let runs = stage.here.api::<AgentRun>();
     let succeeded = |run: &AgentRun| phase_of(run) == "Succeeded";
     wait::until(&runs, "add-health-endpoint", DEADLINE, succeeded).await?;
+    validation::as_operators_look(&stage, "add-health-endpoint").await?;
     asked(&stage).await?;
     scraped::as_the_monitors_mean_it(&stage).await?;
 

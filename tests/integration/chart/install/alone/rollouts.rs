@@ -161,6 +161,15 @@ async fn a_release_goes_over_to_rollouts_tries_versions_and_comes_back_without_a
     delivery.put("install", &json!({})).await?;
     let services = delivery.services().await?;
     switch::there(&delivery).await?;
+    let get = ["get", "rollout", "--output=name"];
+    let found = delivery.stage.here.kubectl.run(&get).await?.ok()?;
+    assert_eq!(
+        found.lines().collect::<Vec<_>>(),
+        [
+            "rollout.argoproj.io/agents",
+            "rollout.argoproj.io/agents-controllers"
+        ]
+    );
     assert_eq!(delivery.services().await?, services);
     let kept = canary::several(&delivery).await?;
     assert_eq!(delivery.services().await?, services);
