@@ -37,7 +37,7 @@ pub(crate) const CLUSTER: &[Check] = &[
     Check {
         id: "cert-manager",
         title: "cert-manager is there to make the certificate of the webhook",
-        hint: "install cert-manager, or bring a certificate with webhook.tls.source: secret",
+        hint: "install cert-manager, or let the webhook make its certificate with webhook.tls.source: rotator",
         link: "docs/install.md",
         when: When::Always,
         judge: cert_manager,
