@@ -5,13 +5,13 @@ mod client;
 use agents::api::contract::env;
 use agents::serve::variable;
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::api::DeleteParams;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use support::wait;
 use tonic::Code;
 
 use super::scene::{ALL, DEADLINE, Plane, person, submission};
+use super::token::good_until;
 use client::Client;
 
 /// Over gRPC as well, at any port.
@@ -147,12 +147,18 @@ async fn each_method_needs_a_token_and_its_right_in_its_namespace() -> Result<()
     let (plane, mut client) = plane(&[(variable::REVIEWS_KEPT, "0s")]).await?;
     plane.scene.run("one", json!({})).await?;
     let nobody = plane.person("nobody", &[]).await?;
-    let gone = plane.person("gone", ALL).await?;
-    let accounts = plane.scene.here.api::<ServiceAccount>();
-    accounts.delete("gone", &DeleteParams::default()).await?;
+    let (former, now) = (
+        plane.person("former", ALL).await?,
+        Timestamp::now().as_second(),
+    );
     let elsewhere = support::namespace("serve").await?;
     let stranger = person(&elsewhere, "stranger", ALL).await?;
     client.learn(&nobody).await?;
+    // Nothing but its end is wrong with the other one.
+    let good = good_until(&former, now + 3600).await?;
+    let there = json!({"namespace": plane.namespace()});
+    client.call("ListRuns", &there, Some(&good)).await?;
+    let expired = good_until(&former, now - 3600).await?;
     let methods = methods(plane.namespace());
     let mut offered = client.methods()?;
     offered.retain(|method| method != "WhoAmI");
@@ -169,8 +175,8 @@ async fn each_method_needs_a_token_and_its_right_in_its_namespace() -> Result<()
             ("without a token", None, Code::Unauthenticated),
             ("with an unknown token", Some("abc"), Code::Unauthenticated),
             (
-                "with a token that is over",
-                Some(&*gone),
+                "with an expired token",
+                Some(&*expired),
                 Code::Unauthenticated,
             ),
             ("without the right", Some(&*nobody), Code::PermissionDenied),
