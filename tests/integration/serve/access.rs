@@ -258,6 +258,28 @@ async fn only_health_is_open_and_what_there_is_not_is_told_to_those_who_are_know
         (&json!("cancelRun"), &json!(403))
     );
     assert!(!line.to_string().contains(&token));
+    let boss = plane.person("boss", ALL).await?;
+    let submit = format!("/v1/agent-runs?namespace={}", plane.namespace());
+    let run = submission(json!({}));
+    plane
+        .expect(("POST", &submit), &boss, Some(&run), 201)
+        .await?;
+    let line = plane
+        .process
+        .line("the audit of what was done", |line| {
+            line["message"] == "Audit" && line["operation"] == "submitRun"
+        })
+        .await;
+    let name = format!("system:serviceaccount:{}:boss", plane.namespace());
+    assert_eq!(
+        (&line["user"], &line["namespace"]),
+        (&json!(name), &json!(plane.namespace()))
+    );
+    assert_eq!(
+        (&line["status"], &line["reason"]),
+        (&json!(201), &json!(""))
+    );
+    assert!(!line.to_string().contains(&boss));
     Ok(())
 }
 

@@ -198,7 +198,7 @@ async fn each_method_needs_a_token_and_its_right_in_its_namespace() -> Result<()
 #[tokio::test]
 async fn a_run_is_submitted_followed_and_cancelled() -> Result<()> {
     support::kinds!();
-    let (plane, mut client) = plane(&[]).await?;
+    let (mut plane, mut client) = plane(&[]).await?;
     let boss = plane.person("boss", ALL).await?;
     client.learn(&boss).await?;
     let namespace = plane.namespace().to_owned();
@@ -259,6 +259,25 @@ async fn a_run_is_submitted_followed_and_cancelled() -> Result<()> {
         2.0
     );
     client.call("CancelRun", &run, Some(&boss)).await?;
+    // A write leaves the same line as over HTTP.
+    for (operation, about, status) in [("submitRun", "", 201), ("cancelRun", &*name, 200)] {
+        let line = plane
+            .process
+            .line(operation, |line| {
+                line["message"] == "Audit" && line["operation"] == operation
+            })
+            .await;
+        let user = format!("system:serviceaccount:{namespace}:boss");
+        assert_eq!(
+            (&line["user"], &line["namespace"]),
+            (&json!(user), &json!(namespace))
+        );
+        assert_eq!(
+            (&line["name"], &line["status"]),
+            (&json!(about), &json!(status))
+        );
+        assert!(!line.to_string().contains(&boss));
+    }
     if !id.is_empty() {
         let from = json!({"namespace": namespace, "lastEventId": id});
         let mut rest = client.open("ControlPlaneStream", &from, &boss).await?;
