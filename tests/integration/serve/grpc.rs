@@ -3,6 +3,7 @@
 mod client;
 
 use agents::api::contract::env;
+use agents::api::kind::Kind;
 use agents::serve::variable;
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -285,6 +286,40 @@ async fn a_run_is_submitted_followed_and_cancelled() -> Result<()> {
     }
     let who = client.call("WhoAmI", &json!({}), Some(&boss)).await?;
     assert!(who.to_string().contains("boss"), "{who}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_approval_is_given_and_a_signal_is_delivered() -> Result<()> {
+    support::kinds!();
+    let (plane, mut client) = plane(&[]).await?;
+    let boss = plane.person("boss", ALL).await?;
+    client.learn(&boss).await?;
+    let namespace = plane.namespace().to_owned();
+    let policy = json!({"mode": "manual"});
+    plane
+        .scene
+        .make(Kind::ApprovalPolicy, "gate", policy)
+        .await?;
+    let mut gate = json!({"namespace": namespace, "name": "gate", "body": {"approved": true}});
+    let given = client.call("Decide", &gate, Some(&boss)).await?;
+    assert_eq!(
+        (&given["approved"], &given["phase"]),
+        (&json!(true), &json!("Approved"))
+    );
+    // It stands: another is refused.
+    gate["body"]["approved"] = json!(false);
+    let refused = client.call("Decide", &gate, Some(&boss)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+
+    let signal = json!({"namespace": namespace, "body": {"name": "go"}});
+    client.call("CreateSignal", &signal, Some(&boss)).await?;
+    let delivery = json!({"deliveryId": "one", "payload": {"a": 1}});
+    let delivery = json!({"namespace": namespace, "name": "go", "body": delivery});
+    let first = client.call("DeliverSignal", &delivery, Some(&boss)).await?;
+    assert_eq!(first["kind"], "SignalDelivery");
+    let again = client.call("DeliverSignal", &delivery, Some(&boss)).await?;
+    assert_eq!(first, again);
     Ok(())
 }
 
