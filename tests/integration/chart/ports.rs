@@ -1,8 +1,8 @@
 //! Ports: what the chart names is where the programs listen, and who may come in reaches them.
 
-use agents::api::contract::{env, port};
+use agents::api::contract::{env, path, port};
 use agents::kit::args::any_address;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use support::helm::{Helm, Rendered};
 
@@ -40,6 +40,29 @@ async fn every_port_is_one_on_which_its_program_listens() -> Result<()> {
             .collect();
         assert_eq!(rendered.container(container)?["ports"], json!(ports));
     }
+    Ok(())
+}
+
+/// It starts before the controllers and ends after them. A readiness probe of it would take the controllers out of service with it.
+#[tokio::test]
+async fn the_sidecar_is_a_native_one_that_does_not_count_for_the_pod() -> Result<()> {
+    let rendered = Helm::new().await?.render(&json!({}), &[]).await?;
+    let pods = rendered.objects.iter();
+    let mut pods = pods.filter_map(|object| object.pointer("/spec/template/spec"));
+    let pod = pods.find(|pod| pod["containers"][0]["name"] == "controllers");
+    let pod = pod.context("no pod of the controllers")?;
+    let others = pod["containers"].as_array().map(Vec::len);
+    assert_eq!(others, Some(1), "the controllers alone");
+    let first = &pod["initContainers"][0];
+    assert_eq!(
+        (&first["name"], &first["restartPolicy"]),
+        (&json!("sidecar"), &json!("Always"))
+    );
+    for probe in ["startupProbe", "livenessProbe"] {
+        let asked = json!({"path": path::LIVEZ, "port": "metrics"});
+        assert_eq!(first[probe]["httpGet"], asked, "{probe}");
+    }
+    assert_eq!(first.get("readinessProbe"), None);
     Ok(())
 }
 

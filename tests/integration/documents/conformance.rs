@@ -35,9 +35,34 @@ const TABLES: &[(&str, &str, &str)] = &[
         "numbers_are_read_in_every_form_that_is_allowed",
     ),
     (
+        "Doubles in OTLP/JSON, in every form, each in 12 places",
+        "sidecar/src/otlp/json/tests.rs",
+        "doubles_are_read_in_every_form_wherever_they_stand",
+    ),
+    (
+        "Two values in OTLP/JSON where one may stand",
+        "sidecar/src/otlp/json/tests.rs",
+        "of_two_values_the_last_one_counts",
+    ),
+    (
+        "Enumerations in OTLP/JSON, by number and by name",
+        "sidecar/src/otlp/json/tests.rs",
+        "an_enumeration_is_a_number_and_what_is_missing_is_its_default",
+    ),
+    (
+        "OTLP/JSON that is unknown or null",
+        "sidecar/src/otlp/json/tests.rs",
+        "what_is_unknown_or_null_is_as_if_it_were_not_there",
+    ),
+    (
         "OTLP/JSON that is refused, by name",
         "sidecar/src/otlp/json/tests.rs",
         "what_is_wrong_is_named",
+    ),
+    (
+        "Bytes in OTLP/JSON as base64, of both alphabets, padded or not",
+        "sidecar/src/otlp/json/tests.rs",
+        "ids_are_hexadecimal_and_other_bytes_base64",
     ),
     (
         "Event streams of the web platform tests, each at every chunk size",

@@ -3,11 +3,12 @@
 
 use std::{collections::BTreeMap, fs, path::Path, path::PathBuf};
 
-use agents::api::contract::{GROUP, annotation, finalizer, label};
+use agents::api::contract::{GROUP, VERSION, annotation, finalizer, label};
 use agents::api::registration::{Reach, Registration};
 use agents::api::rung::Rung;
 use anyhow::{Context, Result, ensure};
 use http::HeaderValue;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use serde_json::{Value, json};
 use support::gateway::Gateway;
 use support::lab::state::Tier;
@@ -205,6 +206,15 @@ async fn apply(lab: &Lab, object: &Value) -> Result<()> {
     Ok(())
 }
 
+/// Changes an object; the words say which one.
+async fn merge(lab: &Lab, words: &[&str], patch: &Value) -> Result<()> {
+    let patch = patch.to_string();
+    let words = [&["patch", "--type=merge", "--patch", &*patch], words].concat();
+    let kubectl = lab.kubectl().in_namespace(NAMESPACE);
+    kubectl.run(&words).await?.ok()?;
+    Ok(())
+}
+
 /// A lease that nobody renews, and one whose holder has another time.
 async fn lease(lab: &Lab) -> Result<()> {
     found(
@@ -241,7 +251,7 @@ async fn lease(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A Job that would go before its outcome is stored, and a run that waits for something.
+/// A Job that would go before its outcome is stored.
 async fn jobs(lab: &Lab) -> Result<()> {
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job",
@@ -257,24 +267,59 @@ async fn jobs(lab: &Lab) -> Result<()> {
         "agents/short lives 5 s after its end",
     );
     let recorded = json!({"metadata": {"annotations": {annotation::OUTCOME_RECORDED: "2026-01-01T00:00:00Z"}}});
-    let patch = [
-        "patch",
-        "job",
-        "short",
-        "--type=merge",
-        "--patch",
-        &recorded.to_string(),
-    ];
-    lab.kubectl()
-        .in_namespace(NAMESPACE)
-        .run(&patch)
-        .await?
-        .ok()?;
+    merge(lab, &["job", "short"], &recorded).await?;
     ensure!(!here(lab).await?.contains_key("job-ttl"));
     Ok(())
 }
 
-/// A webhook that nobody answers for, and one of others in the same state.
+/// The same Job, deleted, with nobody to let it go. Minutes must go by first, so the API server says that they have.
+async fn held(lab: &Lab) -> Result<()> {
+    let kubectl = lab.kubectl().in_namespace(NAMESPACE);
+    let delete = ["delete", "job", "short", "--wait=false"];
+    kubectl.run(&delete).await?.ok()?;
+    ensure!(!here(lab).await?.contains_key("jobs-held"), "too early");
+    let way = Gateway::open(lab.kubeconfig(), None).await?;
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(20);
+    let later = DateTimePrinter::new().timestamp_to_rfc9110_string(&later)?;
+    way.tell_time(HeaderValue::from_str(&later)?);
+    let words = ["--namespace", NAMESPACE];
+    let stuck = findings(way.kubeconfig(), &words).await?;
+    found(&stuck, "jobs-held", "failed", "agents/short has been held");
+    let free = json!({"metadata": {"finalizers": null}});
+    merge(lab, &["job", "short"], &free).await?;
+    let gone = findings(way.kubeconfig(), &words).await?;
+    ensure!(!gone.contains_key("jobs-held"), "{gone:#?}");
+    Ok(())
+}
+
+/// A run that waits for something that is missing.
+async fn runs(lab: &Lab) -> Result<()> {
+    let run = json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "AgentRun",
+        "metadata": {"name": "stuck"},
+        "spec": {"agentRef": {"name": "none"}, "implementation": {"inline": {"text": "Do it."}},
+            "runtime": {"type": "job"}, "workload": {"image": "localhost/none"}},
+    });
+    apply(lab, &run).await?;
+    ensure!(!here(lab).await?.contains_key("runs-blocked"));
+    let blocked = json!({"status": {"conditions": [{
+        "type": "Blocked", "status": "True", "reason": "MissingAgent",
+        "message": "there is no Agent none", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+    let kind = format!("agentruns.{GROUP}");
+    merge(lab, &[&*kind, "stuck", "--subresource=status"], &blocked).await?;
+    found(
+        &here(lab).await?,
+        "runs-blocked",
+        "warning",
+        "agents/stuck: MissingAgent",
+    );
+    let kubectl = lab.kubectl().in_namespace(NAMESPACE);
+    kubectl.run(&["delete", &kind, "stuck"]).await?.ok()?;
+    ensure!(!here(lab).await?.contains_key("runs-blocked"));
+    Ok(())
+}
+
+/// A webhook that nobody answers for, half of one, and one of others in the same state.
 async fn webhooks(lab: &Lab) -> Result<()> {
     let [free] = free_addresses::<1>()?;
     let authority = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
@@ -301,11 +346,23 @@ async fn webhooks(lab: &Lab) -> Result<()> {
     found(&away, "webhook-answers", "failed", "failed calling webhook");
     found(&away, "webhook-certificate", "unknown", "refused");
     let kubectl = lab.kubectl();
-    let both = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
+    let [first, second] =
+        ["mutating", "validating"].map(|one| format!("{one}webhookconfigurations"));
     kubectl
-        .run(&["delete", both, "agents-webhook"])
+        .run(&["delete", &first, "agents-webhook"])
         .await?
         .ok()?;
+    found(
+        &here(lab).await?,
+        "webhook-registered",
+        "failed",
+        "MutatingWebhookConfiguration is missing",
+    );
+    kubectl
+        .run(&["delete", &second, "agents-webhook"])
+        .await?
+        .ok()?;
+    ensure!(!here(lab).await?.contains_key("webhook-registered"));
     let theirs = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": "theirs"},
@@ -322,8 +379,7 @@ async fn webhooks(lab: &Lab) -> Result<()> {
         "failed",
         "check.theirs.test of theirs",
     );
-    let one = "validatingwebhookconfigurations";
-    kubectl.run(&["delete", one, "theirs"]).await?.ok()?;
+    kubectl.run(&["delete", &second, "theirs"]).await?.ok()?;
     ensure!(!here(lab).await?.contains_key("other-webhooks"));
     Ok(())
 }
@@ -354,6 +410,8 @@ async fn faults_of_a_cluster_are_found_and_gone_when_they_are() -> Result<()> {
     kinds(&lab).await?;
     lease(&lab).await?;
     jobs(&lab).await?;
+    held(&lab).await?;
+    runs(&lab).await?;
     webhooks(&lab).await?;
     clock(&lab).await
 }

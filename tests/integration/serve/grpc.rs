@@ -3,15 +3,16 @@
 mod client;
 
 use agents::api::contract::env;
+use agents::api::kind::Kind;
 use agents::serve::variable;
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::api::DeleteParams;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use support::wait;
 use tonic::Code;
 
 use super::scene::{ALL, DEADLINE, Plane, person, submission};
+use super::token::good_until;
 use client::Client;
 
 /// Over gRPC as well, at any port.
@@ -147,12 +148,18 @@ async fn each_method_needs_a_token_and_its_right_in_its_namespace() -> Result<()
     let (plane, mut client) = plane(&[(variable::REVIEWS_KEPT, "0s")]).await?;
     plane.scene.run("one", json!({})).await?;
     let nobody = plane.person("nobody", &[]).await?;
-    let gone = plane.person("gone", ALL).await?;
-    let accounts = plane.scene.here.api::<ServiceAccount>();
-    accounts.delete("gone", &DeleteParams::default()).await?;
+    let (former, now) = (
+        plane.person("former", ALL).await?,
+        Timestamp::now().as_second(),
+    );
     let elsewhere = support::namespace("serve").await?;
     let stranger = person(&elsewhere, "stranger", ALL).await?;
     client.learn(&nobody).await?;
+    // Nothing but its end is wrong with the other one.
+    let good = good_until(&former, now + 3600).await?;
+    let there = json!({"namespace": plane.namespace()});
+    client.call("ListRuns", &there, Some(&good)).await?;
+    let expired = good_until(&former, now - 3600).await?;
     let methods = methods(plane.namespace());
     let mut offered = client.methods()?;
     offered.retain(|method| method != "WhoAmI");
@@ -169,8 +176,8 @@ async fn each_method_needs_a_token_and_its_right_in_its_namespace() -> Result<()
             ("without a token", None, Code::Unauthenticated),
             ("with an unknown token", Some("abc"), Code::Unauthenticated),
             (
-                "with a token that is over",
-                Some(&*gone),
+                "with an expired token",
+                Some(&*expired),
                 Code::Unauthenticated,
             ),
             ("without the right", Some(&*nobody), Code::PermissionDenied),
@@ -192,7 +199,7 @@ async fn each_method_needs_a_token_and_its_right_in_its_namespace() -> Result<()
 #[tokio::test]
 async fn a_run_is_submitted_followed_and_cancelled() -> Result<()> {
     support::kinds!();
-    let (plane, mut client) = plane(&[]).await?;
+    let (mut plane, mut client) = plane(&[]).await?;
     let boss = plane.person("boss", ALL).await?;
     client.learn(&boss).await?;
     let namespace = plane.namespace().to_owned();
@@ -253,6 +260,25 @@ async fn a_run_is_submitted_followed_and_cancelled() -> Result<()> {
         2.0
     );
     client.call("CancelRun", &run, Some(&boss)).await?;
+    // A write leaves the same line as over HTTP.
+    for (operation, about, status) in [("submitRun", "", 201), ("cancelRun", &*name, 200)] {
+        let line = plane
+            .process
+            .line(operation, |line| {
+                line["message"] == "Audit" && line["operation"] == operation
+            })
+            .await;
+        let user = format!("system:serviceaccount:{namespace}:boss");
+        assert_eq!(
+            (&line["user"], &line["namespace"]),
+            (&json!(user), &json!(namespace))
+        );
+        assert_eq!(
+            (&line["name"], &line["status"]),
+            (&json!(about), &json!(status))
+        );
+        assert!(!line.to_string().contains(&boss));
+    }
     if !id.is_empty() {
         let from = json!({"namespace": namespace, "lastEventId": id});
         let mut rest = client.open("ControlPlaneStream", &from, &boss).await?;
@@ -260,6 +286,40 @@ async fn a_run_is_submitted_followed_and_cancelled() -> Result<()> {
     }
     let who = client.call("WhoAmI", &json!({}), Some(&boss)).await?;
     assert!(who.to_string().contains("boss"), "{who}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_approval_is_given_and_a_signal_is_delivered() -> Result<()> {
+    support::kinds!();
+    let (plane, mut client) = plane(&[]).await?;
+    let boss = plane.person("boss", ALL).await?;
+    client.learn(&boss).await?;
+    let namespace = plane.namespace().to_owned();
+    let policy = json!({"mode": "manual"});
+    plane
+        .scene
+        .make(Kind::ApprovalPolicy, "gate", policy)
+        .await?;
+    let mut gate = json!({"namespace": namespace, "name": "gate", "body": {"approved": true}});
+    let given = client.call("Decide", &gate, Some(&boss)).await?;
+    assert_eq!(
+        (&given["approved"], &given["phase"]),
+        (&json!(true), &json!("Approved"))
+    );
+    // It stands: another is refused.
+    gate["body"]["approved"] = json!(false);
+    let refused = client.call("Decide", &gate, Some(&boss)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+
+    let signal = json!({"namespace": namespace, "body": {"name": "go"}});
+    client.call("CreateSignal", &signal, Some(&boss)).await?;
+    let delivery = json!({"deliveryId": "one", "payload": {"a": 1}});
+    let delivery = json!({"namespace": namespace, "name": "go", "body": delivery});
+    let first = client.call("DeliverSignal", &delivery, Some(&boss)).await?;
+    assert_eq!(first["kind"], "SignalDelivery");
+    let again = client.call("DeliverSignal", &delivery, Some(&boss)).await?;
+    assert_eq!(first, again);
     Ok(())
 }
 

@@ -99,6 +99,7 @@ fn doubles_are_read_in_every_form_wherever_they_stand() {
         (r#""Infinity""#, f64::INFINITY),
         (r#""-Infinity""#, f64::NEG_INFINITY),
     ];
+    assert_eq!(forms.len(), 6);
     let histogram = [1, 2, 2, 9, 1];
     let exponential = [1, 2, 2, 10, 1];
     let summary = [1, 2, 2, 11, 1];
@@ -141,13 +142,15 @@ fn doubles_are_read_in_every_form_wherever_they_stand() {
 
 #[test]
 fn of_two_values_the_last_one_counts() {
-    for (given, expected) in [
+    let cases = [
         (r#"{"asInt":"3","asDouble":1.5}"#, (4, "1.5")),
         (r#"{"asDouble":1.5,"asInt":"3"}"#, (6, "3")),
         (r#"{"asInt":"1","asInt":"2"}"#, (6, "2")),
         (r#"{"asDouble":1,"asDouble":"2.5"}"#, (4, "2.5")),
         (r#"{"timeUnixNano":"1","timeUnixNano":2}"#, (3, "2")),
-    ] {
+    ];
+    assert_eq!(cases.len(), 5);
+    for (given, expected) in cases {
         let fields = point(&around(given)).unwrap();
         let (number, text) = expected;
         assert_eq!(fields.last(), Some(&(number, text.to_owned())), "{given}");
@@ -162,11 +165,16 @@ fn an_enumeration_is_a_number_and_what_is_missing_is_its_default() {
         let field = fields.read().unwrap().unwrap();
         Ok::<_, String>((field.number, field.content.varint().unwrap()))
     };
-    assert_eq!(temporality("2"), Ok((2, 2)));
-    assert_eq!(temporality("1"), Ok((2, 1)));
-    // Against the rules, and in use.
-    let name = r#""AGGREGATION_TEMPORALITY_CUMULATIVE""#;
-    assert_eq!(temporality(name), Ok((2, 2)));
+    let cases = [
+        ("2", 2),
+        ("1", 1),
+        // Against the rules, and in use.
+        (r#""AGGREGATION_TEMPORALITY_CUMULATIVE""#, 2),
+    ];
+    assert_eq!(cases.len(), 3);
+    for (given, expected) in cases {
+        assert_eq!(temporality(given), Ok((2, expected)), "{given}");
+    }
     let said = temporality(r#""CUMULATIVE""#).unwrap_err();
     assert!(said.contains("a temporality"), "{said}");
     let bare = r#""exponentialHistogram":{"dataPoints":[{"count":"2","scale":1}]}"#;
@@ -179,11 +187,13 @@ fn an_enumeration_is_a_number_and_what_is_missing_is_its_default() {
 
 #[test]
 fn what_is_unknown_or_null_is_as_if_it_were_not_there() {
-    for given in [
+    let cases = [
         r#"{"description":null,"asInt":null}"#,
         r#"{"as_int":"3","time_unix_nano":"1"}"#,
         r#"{"later":{"deep":[1,{"a":[]}]}}"#,
-    ] {
+    ];
+    assert_eq!(cases.len(), 3);
+    for given in cases {
         assert_eq!(point(&around(given)), Ok(vec![]), "{given}");
     }
     assert_eq!(to_protobuf(br#"{"resource_metrics":[{}]}"#).unwrap(), b"");
@@ -223,7 +233,9 @@ fn ids_are_hexadecimal_and_other_bytes_base64() {
     assert_eq!(unhex("00fFa1"), Some(vec![0, 255, 161]));
     assert_eq!(unhex("abc"), None);
     assert_eq!(unhex("zz"), None);
-    for text in ["-_8=", "-_8", "+/8=", "+/8"] {
+    let texts = ["-_8=", "-_8", "+/8=", "+/8"];
+    assert_eq!(texts.len(), 4);
+    for text in texts {
         assert_eq!(unbase64(text), Some(vec![251, 255]), "{text}");
     }
     assert_eq!(unbase64("?"), None);
