@@ -19,7 +19,7 @@ use futures::stream::BoxStream;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use prost_reflect::DynamicMessage;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::server::Grpc as Server;
@@ -90,7 +90,10 @@ impl Grpc {
             return answered(self.health.call(request).await);
         }
         // Also who asks for what there is not must be known first, and before a message is read.
+        let begun = Instant::now();
         if let Err(fault) = self.state.gatekeeper.who(request.headers()).await {
+            let asked = self.schema.operation(method).filter(|_| service == SERVICE);
+            self.api.turned_away(asked, begun, &fault);
             return tell::refused(fault).into_http();
         }
         let [current, earlier] = &mut self.reflection;

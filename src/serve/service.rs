@@ -113,14 +113,37 @@ impl Api {
         let begun = Instant::now();
         let mut record = Record::default();
         let given = self.answer(asked, &mut record).await;
-        let status = match &given {
-            Ok(answer) => answer.status(),
-            Err(fault) => fault.status,
+        match &given {
+            Ok(answer) => self.count_and_tell(&record, begun, answer.status(), None),
+            Err(fault) => self.count_and_tell(&record, begun, fault.status, Some(fault.reason())),
+        }
+        given
+    }
+
+    /// The same of a request of which nothing was read, since nobody knows who asks.
+    pub(super) fn turned_away(
+        &self,
+        operation: Option<&'static Operation>,
+        begun: Instant,
+        fault: &Fault,
+    ) {
+        let record = Record {
+            operation,
+            ..Record::default()
         };
+        self.count_and_tell(&record, begun, fault.status, Some(fault.reason()));
+    }
+
+    fn count_and_tell(
+        &self,
+        record: &Record,
+        begun: Instant,
+        status: StatusCode,
+        reason: Option<Reason>,
+    ) {
         let id = record.operation.map_or(Id::None, |known| known.id);
         self.state.metrics.answered(id, status, begun.elapsed());
-        record.tell(status, given.as_ref().err().map(Fault::reason));
-        given
+        record.tell(status, reason);
     }
 
     async fn answer(&self, asked: Asked, record: &mut Record) -> Result<Answer, Fault> {

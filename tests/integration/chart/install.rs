@@ -90,19 +90,27 @@ async fn asked(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Objects of the release that are still there.
-async fn left(stage: &Stage) -> Result<String> {
-    let kinds = "deployments,services,serviceaccounts,roles,rolebindings,configmaps,poddisruptionbudgets,clusterroles,clusterrolebindings,\
-                 mutatingwebhookconfigurations,validatingwebhookconfigurations";
+/// Waits until no object of the release is left, of whatever kind.
+async fn is_removed(stage: &Stage) -> Result<()> {
+    let kubectl = stage.lab.kubectl();
+    let kinds = ["api-resources", "--verbs=list", "--output=name"];
+    let kinds = kubectl.run(&kinds).await?.ok()?;
+    let kinds: Vec<_> = kinds.lines().collect();
     let list = [
         "get",
-        kinds,
+        &kinds.join(","),
         "--all-namespaces",
         "--selector",
         "app.kubernetes.io/instance=agents",
         "--output=name",
     ];
-    stage.lab.kubectl().run(&list).await?.ok()
+    // Pods and endpoints follow what made them.
+    wait::retry("nothing that is left", DEADLINE, || async {
+        let left = kubectl.run(&list).await?.ok()?;
+        ensure!(left.is_empty(), "{left}");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test]
@@ -144,7 +152,7 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
         stage.start_run(&stage.here, run).await?;
     }
     stage.uninstall().await?;
-    assert_eq!(left(&stage).await?, "");
+    is_removed(&stage).await?;
     let kept = runs.get("add-health-endpoint").await?;
     assert!(succeeded(&kept), "runs and their kinds stay");
     leaving::after_an_uninstall(&stage).await

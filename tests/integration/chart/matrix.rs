@@ -1,21 +1,18 @@
 //! Many sets of values, and what must hold whatever the values are.
 
-use std::{collections::BTreeMap, fs, path::Path, process::Stdio};
+mod schemas;
+
+use std::{collections::BTreeMap, fs};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use support::{
     fixtures::repository,
     helm::{Helm, Rendered},
-    kubectl::Said,
-    lab::{self, report::Report, tools::build::programs},
 };
-use tokio::{io::AsyncWriteExt, process::Command};
 
 use super::variables::starts;
-
-/// Kinds of other projects, whose schemas the API server of the lab does not have.
-const FOREIGN: &str = "Certificate,Issuer,ServiceMonitor,PodMonitor,PrometheusRule,GrafanaDashboard,Rollout,AnalysisTemplate,AnalysisRun";
+use schemas::Schemas;
 
 /// Files with values that we give to people.
 const OWN_FILES: &[&str] = &[
@@ -144,21 +141,8 @@ async fn every_set_of_values_renders_objects_that_the_api_server_knows() -> Resu
         check(&rendered).with_context(|| name)?;
         texts += &rendered.text;
     }
-    let schemas = tempfile::tempdir()?;
-    write_schemas(schemas.path()).await?;
-    let said = conform(schemas.path(), &texts).await?;
+    let said = Schemas::of_lab().await?.hold_against(&texts).await?;
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_check_against_schemas_finds_a_field_that_does_not_exist() -> Result<()> {
-    let schemas = tempfile::tempdir()?;
-    write_schemas(schemas.path()).await?;
-    let wrong = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replica: 1}\n";
-    let said = conform(schemas.path(), wrong).await?;
-    assert_eq!(said.code, Some(1));
-    assert!(said.stdout.contains("replica"), "{}", said.stdout);
     Ok(())
 }
 
@@ -183,114 +167,4 @@ async fn both_helms_render_the_same() -> Result<()> {
         assert_eq!(rendered[0], rendered[1], "{name}");
     }
     Ok(())
-}
-
-/// Runs kubeconform over some objects.
-async fn conform(schemas: &Path, objects: &str) -> Result<Said> {
-    let programs = programs(&["kubeconform"], Report::start()).await?;
-    let location = format!(
-        "{}/{{{{.Group}}}}_{{{{.ResourceKind}}}}_{{{{.ResourceAPIVersion}}}}.json",
-        schemas.display()
-    );
-    let mut child = Command::new(programs.path("kubeconform")?)
-        .args([
-            "-strict",
-            "-summary",
-            "-skip",
-            FOREIGN,
-            "-schema-location",
-            &location,
-        ])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()?;
-    let mut stdin = child
-        .stdin
-        .take()
-        .context("the input of kubeconform is not ours")?;
-    stdin.write_all(objects.as_bytes()).await?;
-    drop(stdin);
-    Said::of(child.wait_with_output().await?)
-}
-
-/// Writes what the API server says of each kind as a schema that allows nothing else.
-async fn write_schemas(folder: &Path) -> Result<()> {
-    let client = lab::shared().await?.client().await?;
-    let request = http::Request::get("/openapi/v2").body(Vec::new())?;
-    let document: Value = client.request(request).await?;
-    let definitions = document["definitions"]
-        .as_object()
-        .context("no definitions")?;
-    for (name, definition) in definitions {
-        for kind in definition["x-kubernetes-group-version-kind"]
-            .as_array()
-            .into_iter()
-            .flatten()
-        {
-            let part = |key: &str| kind[key].as_str().unwrap_or_default().to_owned();
-            // The core group is asked for by its version.
-            let group = Some(part("group")).filter(|group| !group.is_empty());
-            let group = group.unwrap_or_else(|| part("version"));
-            let mut needed = Map::new();
-            closed(definitions, name, &mut needed);
-            let schema = json!({"$ref": format!("#/definitions/{name}"), "definitions": needed});
-            let file = format!(
-                "{group}_{}_{}.json",
-                part("kind").to_lowercase(),
-                part("version")
-            );
-            fs::write(folder.join(file), schema.to_string())?;
-        }
-    }
-    Ok(())
-}
-
-/// A definition and all that it refers to, closed for fields that it does not name.
-fn closed(all: &Map<String, Value>, name: &str, found: &mut Map<String, Value>) {
-    if found.contains_key(name) {
-        return;
-    }
-    let mut definition = all.get(name).cloned().unwrap_or(Value::Null);
-    found.insert(name.to_owned(), Value::Null);
-    if name.ends_with(".Quantity") {
-        definition = json!({"type": ["string", "number"]});
-    }
-    let mut references = Vec::new();
-    close(&mut definition, &mut references);
-    found.insert(name.to_owned(), definition);
-    for reference in references {
-        closed(all, &reference, found);
-    }
-}
-
-fn close(schema: &mut Value, references: &mut Vec<String>) {
-    let Value::Object(object) = schema else {
-        return;
-    };
-    if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
-        references.extend(reference.strip_prefix("#/definitions/").map(str::to_owned));
-    }
-    if object
-        .get("format")
-        .is_some_and(|format| format == "int-or-string")
-    {
-        object.remove("type");
-    }
-    let open = object.get("x-kubernetes-preserve-unknown-fields").is_some();
-    if object.contains_key("properties") && !object.contains_key("additionalProperties") && !open {
-        object.insert("additionalProperties".to_owned(), json!(false));
-    }
-    for (key, inner) in object.iter_mut() {
-        match (key.as_str(), inner) {
-            ("properties", Value::Object(fields)) => {
-                fields
-                    .values_mut()
-                    .for_each(|field| close(field, references));
-            }
-            ("items" | "additionalProperties", inner) => close(inner, references),
-            _ => {}
-        }
-    }
 }

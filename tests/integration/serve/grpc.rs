@@ -259,13 +259,19 @@ async fn a_run_is_submitted_followed_and_cancelled() -> Result<()> {
         one["resource"]["spec"]["runtime"]["config"]["backoffLimit"],
         2.0
     );
+    let unknown = client.call("CancelRun", &run, None).await.unwrap_err();
+    assert_eq!(unknown.code(), Code::Unauthenticated);
+    let turned_away = |line: &Value| line["message"] == "Audit" && line["status"] == 401;
+    let line = plane.process.line("who was turned away", turned_away).await;
+    assert_eq!(line["operation"], "cancelRun");
     client.call("CancelRun", &run, Some(&boss)).await?;
     // A write leaves the same line as over HTTP.
     for (operation, about, status) in [("submitRun", "", 201), ("cancelRun", &*name, 200)] {
         let line = plane
             .process
             .line(operation, |line| {
-                line["message"] == "Audit" && line["operation"] == operation
+                let is_about = line["operation"] == operation && line["status"] != 401;
+                line["message"] == "Audit" && is_about
             })
             .await;
         let user = format!("system:serviceaccount:{namespace}:boss");

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use serde_json::json;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::hub::{Event, Filter, Kept};
 use crate::api::contract::queue_event;
@@ -18,6 +18,9 @@ use crate::kit::shutdown::Shutdown;
 
 /// Time between two signs of life, and between two looks at whether the reader may still read.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// Time for that look, during which nothing is sent.
+const LOOK: Duration = Duration::from_secs(10);
 
 /// What is sent to a reader before anything else, and where it should come back after a break.
 const GREETING: &[u8] = b"retry: 1000\n: connected\n\n";
@@ -98,7 +101,8 @@ impl Reader {
 
     /// A sign of life, if it may still read.
     async fn look(&mut self) -> Piece {
-        let refused = (self.still_allowed)().await;
+        // Who cannot be asked about in time reads on, as where nobody can be asked at all.
+        let refused = timeout(LOOK, (self.still_allowed)()).await.unwrap_or(None);
         self.next_look = Instant::now() + HEARTBEAT;
         match refused {
             None => Piece::Comment,
@@ -160,6 +164,17 @@ mod tests {
             named: true,
             brief: false,
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_takes_too_long_holds_nobody_up() {
+        let hub = Arc::new(hub(1));
+        let (_trigger, shutdown) = channel();
+        let mut reader = reader(&hub, shutdown);
+        reader.still_allowed = Box::new(|| Box::pin(std::future::pending()));
+        let begun = Instant::now();
+        assert!(matches!(reader.next().await, Piece::Comment));
+        assert_eq!(begun.elapsed(), HEARTBEAT + LOOK);
     }
 
     #[tokio::test(start_paused = true)]

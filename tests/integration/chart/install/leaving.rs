@@ -100,8 +100,12 @@ async fn in_the_documented_order_a_namespace_goes_by_itself() -> Result<()> {
 async fn a_namespace_that_takes_its_controllers_along_ends_with_one_command() -> Result<()> {
     support::node_lab!();
     let stage = at_work().await?;
-    delete_namespace(&stage).await?;
+    stage.start_run(&stage.here, "unrecorded").await?;
     let pods = stage.here.api::<Pod>();
+    let pod = works(&pods, "unrecorded").await?;
+    delete_namespace(&stage).await?;
+    // Ends while those go who would record it. It may be on its way already.
+    drop(pods.evict(&pod, &EvictParams::default()).await);
     let controllers = "app.kubernetes.io/component=controllers";
     wait::until_listed(&pods, controllers, DEADLINE, |pods: &[Pod]| pods.is_empty()).await?;
     let held = wait::retry("an end, or what it waits for", DEADLINE, || async {

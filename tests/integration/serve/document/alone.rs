@@ -19,6 +19,34 @@ const TRYING: Duration = Duration::from_secs(240);
 /// Without the streams, which do not end, and what only a leader can tell, which there is none of.
 const LEFT_OUT: &str = "stream$|/v1/queue|/v1/sidecar";
 
+/// Ends well if a file is a document as the specification of OpenAPI 3.1 wants it.
+const VALIDATE: &str =
+    "import schemathesis, sys; schemathesis.openapi.from_path(sys.argv[1]).validate()";
+
+#[tokio::test]
+async fn the_document_is_as_the_specification_wants_it() -> Result<()> {
+    let python = support::python!(SCHEMATHESIS);
+    let folder = tempfile::tempdir()?;
+    let mut spoiled = openapi::document();
+    spoiled["paths"]["/v1/whoami"]["get"]["responses"] = json!([]);
+    for (document, is_right) in [(openapi::document(), true), (spoiled, false)] {
+        let file = folder.path().join("openapi.json");
+        std::fs::write(&file, document.to_string())?;
+        let mut validate = python.script(VALIDATE);
+        validate
+            .current_dir(folder.path())
+            .env("HOME", folder.path());
+        let output = timeout(TRYING, validate.arg(&file).output()).await??;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success() == is_right, "{complaint}");
+        ensure!(
+            is_right || complaint.contains("ValidationError"),
+            "{complaint}"
+        );
+    }
+    Ok(())
+}
+
 /// Makes requests find something: a run that waits, one that has ended, an approval and a signal.
 async fn furnish(plane: &Plane, token: &str) -> Result<()> {
     let scene = &plane.scene;
