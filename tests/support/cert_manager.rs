@@ -15,6 +15,11 @@ use crate::lab::{
 /// The module that the program is made from; its definitions are in it.
 const MODULE: &str = "github.com/cert-manager/cert-manager";
 
+/// The folder with the definitions of its kinds.
+pub async fn definitions() -> Result<PathBuf> {
+    Ok(module("cert-manager", MODULE).await?.join("deploy/crds"))
+}
+
 /// A cert-manager that runs, until it is dropped.
 pub struct CertManager {
     _process: Child,
@@ -26,7 +31,7 @@ impl CertManager {
     /// Brings its definitions into the cluster and starts it.
     pub async fn start(lab: &Lab) -> Result<Self> {
         let programs = programs(&["cert-manager"], Report::start()).await?;
-        let definitions = module("cert-manager", MODULE).await?.join("deploy/crds");
+        let definitions = definitions().await?;
         let definitions = definitions.to_str().context("a path that is UTF-8")?;
         let kubectl = lab.kubectl();
         let apply = ["apply", "--server-side", "--filename", definitions];

@@ -30,10 +30,14 @@ const MODULE: &str = "github.com/argoproj/argo-rollouts";
 const CONTROLLER: &str = "rollouts-controller";
 const PLUGIN: &str = "kubectl-argo-rollouts";
 
+/// The folder with the definitions of its kinds.
+pub async fn definitions() -> Result<PathBuf> {
+    Ok(build::module(RECIPE, MODULE).await?.join("manifests/crds"))
+}
+
 /// Makes the kinds known to a cluster.
 pub async fn install_kinds(lab: &Lab) -> Result<()> {
-    let kinds = build::module(RECIPE, MODULE).await?;
-    let kinds = kinds.join("manifests/crds");
+    let kinds = definitions().await?;
     let mut words = vec!["apply".to_owned(), "--server-side".to_owned()];
     for file in fs::read_dir(&kinds)? {
         let name = file?.file_name().into_string().ok().context("a name")?;

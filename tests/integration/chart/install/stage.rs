@@ -179,17 +179,23 @@ impl Stage {
 
     /// Starts a run of that Agent and waits until its pod works.
     pub(super) async fn start_run(&self, there: &Namespace, name: &str) -> Result<()> {
-        let run: AgentRun = serde_json::from_value(json!({
-            "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": {"name": name},
-            "spec": {"agentRef": {"name": "worker"}, "implementation": {"inline": {"text": "Do it."}},
-                "runtime": {"type": "job"}, "workload": {"image": PROBE}},
-        }))?;
+        let run = run(&json!({"name": name}))?;
         let runs = there.api::<AgentRun>();
         runs.create(&PostParams::default(), &run).await?;
         let is_running = |run: &AgentRun| phase_of(run) == "Running";
         wait::until(&runs, name, DEADLINE, is_running).await?;
         works(&there.api(), name).await.map(drop)
     }
+}
+
+/// A run of that Agent, under a name or the start of one.
+pub(super) fn run(metadata: &Value) -> Result<AgentRun> {
+    let run = json!({
+        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": metadata,
+        "spec": {"agentRef": {"name": "worker"}, "implementation": {"inline": {"text": "Do it."}},
+            "runtime": {"type": "job"}, "workload": {"image": PROBE}},
+    });
+    Ok(serde_json::from_value(run)?)
 }
 
 /// The pod of a run, once its container works.

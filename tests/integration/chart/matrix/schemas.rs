@@ -5,32 +5,16 @@ use std::{fs, path::Path, process::Stdio};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use support::{
+    cert_manager,
     kubectl::Said,
-    lab::{
-        self,
-        report::Report,
-        tools::build::{module, programs},
-    },
+    lab::{self, report::Report, tools::build::programs},
+    rollouts,
 };
 use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt, process::Command};
 
 /// Kinds of other projects that are in nothing the lab is made of.
 const FOREIGN: &str = "ServiceMonitor,PodMonitor,PrometheusRule,GrafanaDashboard";
-
-/// Where other projects of the lab define their kinds: what pins them, their module, and the folder in it.
-const DEFINITIONS: [(&str, &str, &str); 2] = [
-    (
-        "cert-manager",
-        "github.com/cert-manager/cert-manager",
-        "deploy/crds",
-    ),
-    (
-        "argo-rollouts",
-        "github.com/argoproj/argo-rollouts",
-        "manifests/crds",
-    ),
-];
 
 /// Schemas in a folder.
 pub(super) struct Schemas {
@@ -105,8 +89,11 @@ async fn write_schemas(folder: &Path) -> Result<()> {
             fs::write(folder.join(file), schema.to_string())?;
         }
     }
-    for (recipe, name, inside) in DEFINITIONS {
-        for file in fs::read_dir(module(recipe, name).await?.join(inside))? {
+    for definitions in [
+        cert_manager::definitions().await?,
+        rollouts::definitions().await?,
+    ] {
+        for file in fs::read_dir(definitions)? {
             let file = file?.path();
             if file.extension().is_some_and(|end| end == "yaml") {
                 write_defined(folder, &fs::read_to_string(file)?)?;

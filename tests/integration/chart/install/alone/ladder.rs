@@ -4,7 +4,7 @@
 use agents::api::contract::label;
 use agents::api::kinds::AgentRun;
 use agents::api::rung::Rung;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace as NamespaceObject, Pod};
 use kube::api::{EvictParams, Patch, PatchParams};
@@ -12,7 +12,7 @@ use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use support::{Namespace, namespace_in, wait};
 
-use super::traffic::Traffic;
+use super::{is_registered, traffic::Traffic};
 use crate::chart::install::is_refused;
 use crate::chart::install::stage::{DEADLINE, Stage, works};
 use crate::chart::rungs::in_values;
@@ -29,22 +29,6 @@ fn values(rung: Rung) -> Value {
             "tls": {"source": "rotator", "secretName": "", "caBundle": ""},
         },
     })
-}
-
-/// Both configurations are those of the rung, and every entry of them says whom to trust.
-async fn is_registered(stage: &Stage, rung: Rung) -> Result<()> {
-    for kind in [
-        "mutatingwebhookconfiguration",
-        "validatingwebhookconfiguration",
-    ] {
-        let found = stage.configuration(kind).await?;
-        let annotations = &found["metadata"]["annotations"];
-        ensure!(annotations["agents.proompteng.ai/rung"] == rung.as_str());
-        let hooks = found["webhooks"].as_array().context("webhooks")?;
-        let trusted = |hook: &Value| hook["clientConfig"]["caBundle"].is_string();
-        ensure!(hooks.iter().all(trusted), "{kind} on {rung}: {found:#}");
-    }
-    Ok(())
 }
 
 /// A namespace in which nothing is stored unjudged before that is so everywhere.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use support::{Namespace, namespace_in, prometheus::Prometheus, wait};
 
 use super::{DEADLINE, Delivery};
-use crate::chart::install::stage::NEXT;
+use crate::chart::install::stage::{NEXT, run};
 use crate::chart::variables::merge;
 
 /// What the version on trial asks for, and the old one does not.
@@ -31,11 +31,7 @@ fn trial(tag: &str, prometheus: Option<&Prometheus>, more: &Value) -> Value {
 
 /// Whether a run would be stored in a namespace; if not, because a label is missing.
 async fn is_taken(there: &Namespace) -> Result<bool> {
-    let run: AgentRun = serde_json::from_value(json!({
-        "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": {"generateName": "tried-"},
-        "spec": {"agentRef": {"name": "worker"}, "implementation": {"inline": {"text": "Do it."}},
-            "runtime": {"type": "job"}, "workload": {"image": "localhost/probe:lab"}},
-    }))?;
+    let run = run(&json!({"generateName": "tried-"}))?;
     let params = PostParams {
         dry_run: true,
         ..PostParams::default()
