@@ -8,7 +8,7 @@ mod namespaces;
 pub mod policy;
 mod run_defaults;
 
-pub use crate::api::names::Scope;
+pub use crate::api::text::names::Scope;
 pub use calls::{Call, Code, Verb, Witness};
 pub use fitness::{
     Need, Obstacle, Standing, Unfit, allows, examine, examine_rights, may, not_allowed, standings,

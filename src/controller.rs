@@ -9,50 +9,39 @@ mod cache;
 mod context;
 mod driver;
 mod egress;
-mod groups;
-mod implementation_source;
+mod kinds;
 mod lease;
 mod metrics;
-mod needs;
-mod notes;
-mod orchestration_run;
-mod plain;
 mod policy;
 mod runs;
-mod schedule;
-mod shelves;
-mod stand;
 mod start;
 mod stream;
-mod tool_run;
-pub mod variables;
 mod wiring;
-mod workspace;
 
 use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
 
 pub(crate) use agent_run::{Keep, keep_for};
-pub use args::{Args, Config};
-pub(crate) use plain::{decision, spent};
+pub use args::{Args, Config, variables};
+pub(crate) use kinds::plain::{decision, spent};
 pub(crate) use policy::is_of_policy;
 pub(crate) use start::Checks;
 
 use crate::ADMIN_PATHS;
 use crate::api::contract::reporter;
 use crate::api::kind::Kind;
-use crate::api::sanitise;
+use crate::api::text::sanitise;
 use crate::cluster::{Need, client_before};
 use crate::events::{self, Regarding, Reporter};
 use crate::kit::admin::Paths;
 use crate::kit::program::{Error, Program};
 use crate::kit::telemetry::Identity;
 use args::OwnPod;
+use args::groups::Groups;
 use context::{Clock, Context};
 use driver::Pace;
 use egress::Egress;
-use groups::Groups;
 use lease::{Elector, Post};
 use metrics::Metrics;
 
@@ -110,7 +99,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let home = client.default_namespace().to_owned();
     let lease_home = lease.namespace.clone().unwrap_or_else(|| home.clone());
     let groups = without_unused(groups, &runs);
-    let needs = needs::all(&groups, lease.enabled.then_some(&*lease_home));
+    let needs = start::needs::all(&groups, lease.enabled.then_some(&*lease_home));
     let gate = program.readiness.gate("cluster");
     let (checks, fit) = Checks::new(client.clone(), needs, gate);
     let egress = Egress::new(egress, workers, &metrics).await?;
@@ -180,7 +169,7 @@ pub fn needs(config: &Config) -> Vec<Need> {
     let groups = without_unused(config.groups.clone(), &config.runs);
     let own = config.lease.namespace.as_ref();
     let lease = own.or(config.pod.namespace.as_ref());
-    needs::all(
+    start::needs::all(
         &groups,
         lease.filter(|_| config.lease.enabled).map(String::as_str),
     )

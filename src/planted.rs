@@ -14,7 +14,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::api::condition::{
     ConditionStatus, ConditionType, Lifecycle, Moment, Observation, merge,
 };
-use crate::api::sanitise::{MASK, for_log};
+use crate::api::text::sanitise::{MASK, for_log};
 use crate::events::Note;
 use crate::kit::telemetry::JsonLayer;
 use shapes::{Text, text};

@@ -35,7 +35,7 @@ pub use fault::Reason;
 
 use crate::ADMIN_PATHS;
 use crate::api::kind::Kind;
-use crate::api::sanitise;
+use crate::api::text::sanitise;
 use crate::cluster::{Namespaces, Need, Scope, client, may};
 use crate::controller::Checks;
 use crate::kit::http::{Limits, Server, Transport, traced};

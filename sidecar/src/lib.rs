@@ -19,7 +19,7 @@ pub mod store;
 
 use agents::{
     ADMIN_PATHS,
-    api::sanitise,
+    api::text::sanitise,
     kit::{
         program::{Error, Program},
         telemetry::Identity,

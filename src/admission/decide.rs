@@ -13,7 +13,7 @@ mod trace;
 pub use job::goes_unrecorded;
 
 use crate::api::policy::{Mode, Policy};
-use crate::api::rung::Rung;
+use crate::api::registration::rung::Rung;
 use jiff::Timestamp;
 
 use crate::admission::decision::{Decision, Finding, Rule, differences};
@@ -101,7 +101,7 @@ fn conclude(
 /// Decides about a review that no rule is about: the configuration sends more than it should, which is no reason to
 /// stand in anyone's way.
 pub fn let_through(request: &Request<'_>) -> Decision {
-    let quoted = crate::api::cause::quoted;
+    let quoted = crate::api::object::cause::quoted;
     Decision::noting(format!(
         "agents-webhook has no rule about {} of {} here and let it through; its configuration sends it by mistake",
         quoted(&request.operation),

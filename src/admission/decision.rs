@@ -10,9 +10,9 @@ mod words;
 pub use shadow::{Difference, Direction, differences};
 pub use words::{awaited, message, note, warnings};
 
-use crate::api::cause::Cause;
+use crate::api::object::cause::Cause;
+use crate::api::object::references::Reference;
 use crate::api::policy::{self, Mode};
-use crate::api::references::Reference;
 use crate::api::status::StatusRule;
 use json_patch::PatchOperation;
 

@@ -1,7 +1,7 @@
 //! The policies that decisions go by, each with a name.
 
-use crate::api::hash::text_hash;
 use crate::api::policy::Policy;
+use crate::api::text::hash::text_hash;
 
 /// Hexadecimal digits of a hash; enough to tell policies apart, short enough for an annotation.
 const HASH_DIGITS: usize = 12;

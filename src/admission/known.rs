@@ -8,13 +8,13 @@ mod shelf;
 
 use std::sync::Arc;
 
-use crate::api::cause::{FieldPath, Path};
 use crate::api::kind::Kind;
+use crate::api::object::cause::{FieldPath, Path};
+use crate::api::object::references::Reference;
+use crate::api::object::tree::Json;
 use crate::api::policy::{
     AgentFacts, BindingFacts, MemoryFacts, Surroundings, ToolFacts, VcsFacts, WorkFacts,
 };
-use crate::api::references::Reference;
-use crate::api::tree::Json;
 use serde_json::Value;
 
 pub use shelf::Shelve;

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::api::cause::{FieldPath, Segment};
+use crate::api::object::cause::{FieldPath, Segment};
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Map, Value};

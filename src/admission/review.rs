@@ -204,5 +204,5 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
 
 /// Given text in an answer: short and harmless.
 fn shown(given: &str) -> String {
-    crate::api::cause::quoted(given)
+    crate::api::object::cause::quoted(given)
 }

@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use crate::api::cause::{Cause, Path, Reason, quoted};
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
+use crate::api::object::cause::{Cause, Path, Reason, quoted};
 pub use crate::api::registration::{Door, Operation};
 
 use crate::admission::review::{GroupKind, Object, Request, User};

@@ -15,8 +15,8 @@ pub use reason::{Lifecycle, Reason};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::names::closed_words;
-use super::sanitise::{CONDITION_MESSAGE_LIMIT, Secrets, sanitise};
+use super::text::names::closed_words;
+use super::text::sanitise::{CONDITION_MESSAGE_LIMIT, Secrets, sanitise};
 use stamp::Grain;
 
 /// One observation about an object. The strict and the loose schema of the CRDs are two schemas of this one type.

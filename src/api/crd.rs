@@ -5,6 +5,7 @@
 
 mod columns;
 mod rules;
+pub mod schema;
 
 pub(super) use rules::Rule;
 

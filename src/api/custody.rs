@@ -19,7 +19,7 @@ pub use read::{
 use jiff::{SignedDuration, Timestamp};
 
 use super::contract::user;
-use super::names::closed_words;
+use super::text::names::closed_words;
 
 /// Times of Kubernetes have a grain of one second, so a TTL may seem to fire up to a second early.
 const TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);

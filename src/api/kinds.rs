@@ -48,4 +48,4 @@ pub use tools::tool_run::{ToolRun, ToolRunSpec, ToolRunStatus};
 pub use workspace::{Workspace, WorkspaceSpec, WorkspaceStatus};
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

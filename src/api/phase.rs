@@ -5,7 +5,7 @@
 
 use super::condition::ConditionType;
 use super::kind::Kind;
-use super::names::closed_words;
+use super::text::names::closed_words;
 
 closed_words! {
     /// Where a run stands. A run without a phase is pending.

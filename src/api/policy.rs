@@ -25,9 +25,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::cause::Cause;
-use super::names::closed_words;
+use super::object::cause::Cause;
 use super::status::StatusRule;
+use super::text::names::closed_words;
 
 closed_words! {
     /// A rule of the policy; each has a mode of its own.

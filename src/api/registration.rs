@@ -6,6 +6,7 @@
 mod door;
 mod hook;
 mod lint;
+pub mod rung;
 mod selector;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::contract::{annotation, user};
-use super::rung::{Rung, Territory};
+use super::registration::rung::{Rung, Territory};
 
 /// Name of both configurations, unless the operator chose another.
 pub const DEFAULT_NAME: &str = "agents-webhook";

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::contract::label;
-use super::hash::text_hash;
 use super::kinds::ImplementationSource;
 use super::kinds::agents::implementation_source::TrackerProvider;
-use super::names::ChildName;
+use super::text::hash::text_hash;
+use super::text::names::ChildName;
 pub use payload::{Misread, Payload};
 pub use written::{GithubIssue, Label, names};
 

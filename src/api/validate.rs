@@ -26,10 +26,10 @@ pub use shared::{Quantity, QuantityError};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::cause::{Cause, Causes, FieldPath, Path, Reason, Segment};
 use super::kind::Kind;
-use super::names::Form;
-use super::tree::Tree;
+use super::object::cause::{Cause, Causes, FieldPath, Path, Reason, Segment};
+use super::object::tree::Tree;
+use super::text::names::Form;
 
 const SPEC: Path<'static> = Path::root("spec");
 

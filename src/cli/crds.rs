@@ -14,7 +14,7 @@ use clap::Subcommand;
 
 use super::session::{Access, carry_out};
 use super::told;
-use crate::api::duration::parse_duration;
+use crate::api::text::duration::parse_duration;
 
 /// What is to be done with the definitions.
 #[derive(Debug, clap::Args)]

@@ -25,7 +25,7 @@ use clap::ValueEnum;
 use super::failure::Failure;
 use super::session::Access;
 use super::shown::{FailOn, Paint, print};
-use crate::api::cause::not_one_of;
+use crate::api::object::cause::not_one_of;
 use crate::kit::exit::Exit;
 use alerts::Alert;
 use gather::Place;

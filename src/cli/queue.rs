@@ -21,8 +21,8 @@ use super::failure::Failure;
 use super::session::{Access, Session, ask, list_all};
 use super::shown::{Format, Paint, document, print};
 use crate::api::contract::{annotation, port, queue};
-use crate::api::duration::parse_duration;
 use crate::api::kinds::AgentRun;
+use crate::api::text::duration::parse_duration;
 use crate::kit::exit::Exit;
 use figures::{Snapshot, Source, Told};
 

@@ -20,9 +20,9 @@ use super::failure::Failure;
 use super::session::{Access, Session, ask};
 use super::shown::{Format, print};
 use crate::api::contract::COMMAND_LINE_MANAGER;
-use crate::api::duration::parse_duration;
 use crate::api::kinds::AgentRun;
 use crate::api::phase::Phase;
+use crate::api::text::duration::parse_duration;
 use crate::kit::exit::Exit;
 
 /// What is to be done with runs.

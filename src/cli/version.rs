@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::shown::Output;
 use super::told;
 use crate::api::crd::{self, YamlError};
-use crate::api::hash::text_hash;
 use crate::api::kind::Kind;
+use crate::api::text::hash::text_hash;
 use crate::cluster;
 use crate::kit::program::{self, Error as ProgramError};
 

@@ -3,8 +3,8 @@
 //! What it says is decided in `api::registration`. Exit codes: 0 printed, 1 a file could not be read or the output was
 //! refused, 2 the command line is wrong.
 
+use crate::api::registration::rung::Rung;
 use crate::api::registration::{DEFAULT_NAME, Reach, Registration};
-use crate::api::rung::Rung;
 use clap::{ArgGroup, Args as ClapArgs};
 use k8s_openapi::Resource;
 use serde::Serialize;

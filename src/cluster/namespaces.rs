@@ -4,7 +4,7 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 
 use crate::api::contract::env;
-use crate::api::names::{Form, Scope};
+use crate::api::text::names::{Form, Scope};
 use crate::kit::config::{Invalid, Reader, Setting, Value};
 
 /// Whose objects a program works on.

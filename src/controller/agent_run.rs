@@ -30,6 +30,7 @@ use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use kube::{Resource, ResourceExt};
 
+use super::cache::shelves::Shelves;
 use super::cache::{Change, Key, Shelf, Told};
 use super::context::Context;
 use super::driver::fault::{Class, Fault};
@@ -38,7 +39,6 @@ use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
 use super::runs::{Graves, Untried, is_job_new, is_pod_new, strays};
-use super::shelves::Shelves;
 use crate::api::condition::Lifecycle;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
@@ -300,7 +300,7 @@ pub(super) fn pruned_run(mut run: AgentRun) -> AgentRun {
 }
 
 pub(super) fn prune_run(run: &mut AgentRun) {
-    super::shelves::prune(run);
+    super::cache::shelves::prune(run);
 }
 
 /// Conditions of a Job that say how it ended.
@@ -313,7 +313,7 @@ pub(super) fn pruned_job(mut job: Job) -> Job {
 }
 
 pub(super) fn prune_job(job: &mut Job) {
-    super::shelves::prune(job);
+    super::cache::shelves::prune(job);
     let spec = job.spec.take().unwrap_or_default();
     job.spec = Some(JobSpec {
         ttl_seconds_after_finished: spec.ttl_seconds_after_finished,
@@ -337,7 +337,7 @@ pub(super) fn pruned_pod(mut pod: Pod) -> Pod {
 }
 
 pub(super) fn prune_pod(pod: &mut Pod) {
-    super::shelves::prune(pod);
+    super::cache::shelves::prune(pod);
     pod.spec = pod.spec.take().map(|spec| PodSpec {
         node_name: spec.node_name,
         ..PodSpec::default()

@@ -1,14 +1,18 @@
 //! What operators can set.
 
+pub(super) mod groups;
+pub mod variables;
+
 use std::time::Duration;
 
-use super::groups::Groups;
-use super::{agent_run, egress, implementation_source, lease, stream, variables};
+use super::kinds::implementation_source;
+use super::{agent_run, egress, lease, stream};
 use crate::api::contract::{env, port};
 use crate::cluster::policy;
 use crate::events;
 use crate::kit::args::{Common, Defaults};
 use crate::kit::config::{Flags, Invalid, Reader, Setting, Settings};
+use groups::Groups;
 
 /// Flags of `agents controller`.
 pub type Args = Flags<Config>;

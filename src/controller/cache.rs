@@ -6,6 +6,7 @@
 mod feed;
 mod health;
 mod shelf;
+pub(super) mod shelves;
 mod slim;
 
 pub(super) use feed::{Feed, Told};

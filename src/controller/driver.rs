@@ -4,8 +4,10 @@
 //! because every pass starts from what is observed. Errors are classified in `fault`; a wait is a plan, not an error.
 
 pub(super) mod fault;
+pub(super) mod notes;
 pub(super) mod plan;
 pub(super) mod queue;
+pub(super) mod stand;
 mod status;
 pub(super) mod untold;
 mod work;
@@ -22,10 +24,10 @@ use tokio::time::{Instant, timeout};
 use tracing::field::Empty;
 use tracing::{Instrument, Span, info_span};
 
+use super::cache::shelves;
 use super::cache::{Key, Shelf};
 use super::context::Context;
 use super::metrics::OK;
-use super::shelves;
 use crate::api::contract::annotation;
 use crate::api::kind::Kind;
 use crate::api::status::Advance;

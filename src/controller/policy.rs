@@ -8,8 +8,8 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::api::cause::{Cause, Reason};
 use crate::api::kind::Kind;
+use crate::api::object::cause::{Cause, Reason};
 use crate::api::policy::{Defaults, Finding, Intake, Mode, Policy, Surroundings, evaluate};
 use crate::cluster::policy::{Followed, INTERVAL, Refused, Seen, Settings, read_file, understand};
 use crate::events::{Effect, Emitter, Note, Occurrence, Reason as EventReason, Regarding};

@@ -25,7 +25,6 @@ use kube::Resource;
 
 use super::driver::fault::Fault;
 use super::driver::plan::{Fact, Notice, Standing};
-use crate::api::cause::{self, Cause};
 use crate::api::condition::{
     Condition, ConditionStatus, ConditionType, Lifecycle, Observation, Reason,
 };
@@ -35,6 +34,7 @@ use crate::api::kinds::shared::JobRef;
 use crate::api::kinds::{
     AgentRun, OrchestrationRun, OrchestrationRunStatus, ToolRun, ToolRunStatus,
 };
+use crate::api::object::cause::{self, Cause};
 use crate::api::phase::Phase;
 use crate::events;
 

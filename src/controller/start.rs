@@ -1,6 +1,8 @@
 //! The look at the cluster before anything is done. What is missing for good ends the program with all of it in one
 //! message; an API server that does not answer is waited for, and readiness says so.
 
+pub(super) mod needs;
+
 use std::time::Duration;
 
 use kube::Client;

@@ -9,7 +9,7 @@ use kube::Resource;
 
 use super::reason::Reason;
 use crate::api::kind::Kind;
-use crate::api::sanitise::{NOTE_LIMIT, Secrets, sanitise};
+use crate::api::text::sanitise::{NOTE_LIMIT, Secrets, sanitise};
 
 /// Longest name of an object. A refused object may carry a longer one, which nobody has checked yet.
 const NAME_LIMIT: usize = 253;

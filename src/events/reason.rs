@@ -4,7 +4,7 @@
 //! decided where the Event is emitted.
 
 use crate::api::custody::Class;
-use crate::api::names::closed_words;
+use crate::api::text::names::closed_words;
 
 closed_words! {
     /// How grave an Event is: the `type` of the API.

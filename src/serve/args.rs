@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::api::contract::{env, port};
-use crate::api::names::Form;
+use crate::api::text::names::Form;
 use crate::cluster::{Namespaces, Rights};
 use crate::controller::Keep;
 use crate::kit::args::{Common, Defaults, any_address};

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::answer::{self, Answer};
 use super::fault::{Fault, Reason};
-use crate::api::hash::text_hash;
+use crate::api::text::hash::text_hash;
 
 /// Where the first page is.
 const HOME: &str = "/console/";

@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 
 use super::answer::{self, Answer};
-use crate::api::cause::Cause;
-use crate::api::names::closed_words;
-use crate::api::sanitise::{Secrets, sanitise};
+use crate::api::object::cause::Cause;
+use crate::api::text::names::closed_words;
+use crate::api::text::sanitise::{Secrets, sanitise};
 
 /// Longest sentence about something that others said, in bytes.
 const LONGEST: usize = 4096;

@@ -8,8 +8,8 @@ use percent_encoding::percent_decode_str;
 
 use super::fault::{Fault, Reason};
 use super::operation::{ALL, Operation, Sort};
-use crate::api::cause::{did_you_mean, listed};
-use crate::api::names::Form;
+use crate::api::object::cause::{did_you_mean, listed};
+use crate::api::text::names::Form;
 use crate::kit::config::Value;
 
 /// What is asked for.

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use agents::api::contract::reporter;
 use agents::api::kind::Kind;
-use agents::api::sanitise::Secrets;
+use agents::api::text::sanitise::Secrets;
 use agents::events::{
     Config, Effect, Emitter, Metrics, Note, Occurrence, Reason, Regarding, Reporter, Settings,
 };

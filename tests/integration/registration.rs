@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use agents::api::contract::reporter;
+use agents::api::registration::rung::Rung;
 use agents::api::registration::{Check, Reach, Registration};
-use agents::api::rung::Rung;
 use agents::cli::webhook_configuration;
 use agents::events::{self, Reporter};
 use agents::kit::shutdown::channel;

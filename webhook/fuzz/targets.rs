@@ -5,8 +5,8 @@
 use std::sync::LazyLock;
 
 use agents::api::{
-    condition::Moment, defaults::defaults, examine::examine, kind::Kind, policy::Policy,
-    rung::Rung, status,
+    condition::Moment, kind::Kind, object::defaults::defaults, object::examine::examine,
+    policy::Policy, registration::rung::Rung, status,
 };
 use agents_webhook::{
     Admission, decide::Stance, lookup::Lookup, metrics::Metrics, patch, policy::Policies,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use agents::{
-    api::{contract::port, registration::DEFAULT_NAME, rung::Rung},
+    api::{contract::port, registration::DEFAULT_NAME, registration::rung::Rung},
     events,
     kit::{
         args::{Common, Defaults, any_address},

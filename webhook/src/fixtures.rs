@@ -6,7 +6,7 @@ use std::future::pending;
 use agents::api::contract::label;
 use agents::api::kind::Kind;
 use agents::api::policy::Policy;
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{Request, Response};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use agents::ADMIN_PATHS;
 use agents::api::contract::reporter;
-use agents::api::rung::Rung;
-use agents::api::sanitise;
+use agents::api::registration::rung::Rung;
+use agents::api::text::sanitise;
 use agents::cluster::connect;
 use agents::events::{self, Emitter, Regarding, Reporter};
 use agents::kit::config::Notes;

@@ -2,7 +2,7 @@
 //!
 //! Handed to the emitter, which limits, sanitises and writes them in its own time.
 
-use agents::api::cause;
+use agents::api::object::cause;
 use agents::api::policy::Mode;
 use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
 use sha2::{Digest, Sha256};
@@ -90,7 +90,7 @@ fn reason(decision: &Decision) -> Reason {
 
 #[cfg(test)]
 mod tests {
-    use agents::api::cause::{Cause, Path};
+    use agents::api::object::cause::{Cause, Path};
     use agents::api::policy;
     use agents::api::status::StatusRule;
 

@@ -10,8 +10,8 @@ mod said;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use agents::api::registration::rung::Rung;
 use agents::api::registration::{Configuration, Finding, lint};
-use agents::api::rung::Rung;
 use agents::events::{Effect, Emitter, Note, Occurrence, Reason, Regarding};
 use agents::kit::shutdown::Shutdown;
 use k8s_openapi::api::admissionregistration::v1::{

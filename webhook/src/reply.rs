@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use agents::api::cause::Cause;
+use agents::api::object::cause::Cause;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;

@@ -1,5 +1,5 @@
 {{/* What the controllers and their sidecar may do, by the groups of kinds that they work on: agents, orchestrations, supporting.
-     src/controller/needs.rs and sidecar/src/jobs/needs.rs say the same; a test compares. */}}
+     src/controller/start/needs.rs and sidecar/src/jobs/needs.rs say the same; a test compares. */}}
 {{- define "agents.controllersRules" -}}
 {{- $agents := has "agents" .groups -}}{{- $orchestrations := has "orchestrations" .groups -}}{{- $supporting := has "supporting" .groups -}}
 {{- $jobs := or $agents $supporting -}}

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, ops::Deref};
 
-use agents::api::{cause, condition::Lifecycle};
+use agents::api::{condition::Lifecycle, object::cause};
 use serde::{Deserialize, Deserializer, de};
 
 /// The word for every reason that is not known here, so that nobody can make up labels.

@@ -4,9 +4,9 @@
 //! are the rules beyond it and the policy. As soon as a rule finds anything, the object is looked at as a whole.
 
 use crate::api::kind::Kind;
+use crate::api::object::references::references_of;
+use crate::api::object::tree::Tree;
 use crate::api::policy::{Bearer, Intake, Mode, Policy, evaluate};
-use crate::api::references::references_of;
-use crate::api::tree::Tree;
 use crate::api::validate::is_clean;
 
 use super::policy::told;

@@ -1,7 +1,7 @@
 //! Jobs of ours stay until their outcome is stored. Decided from the Job alone: it has the mark or it has not.
 
-use crate::api::cause::{Cause, Path, Reason};
 use crate::api::contract::{annotation, label};
+use crate::api::object::cause::{Cause, Path, Reason};
 use crate::api::policy::{Mode, Policy};
 use crate::api::registration::EXEMPT_USERS;
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::cause::{Cause, Path, Reason};
-use crate::api::defaults::defaults;
-use crate::api::examine::examine;
 use crate::api::kind::Kind;
+use crate::api::object::cause::{Cause, Path, Reason};
+use crate::api::object::defaults::defaults;
+use crate::api::object::examine::examine;
+use crate::api::object::references::{Reference, references};
 use crate::api::policy::Mode;
-use crate::api::references::{Reference, references};
 use json_patch::PatchOperation;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

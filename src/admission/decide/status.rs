@@ -1,9 +1,9 @@
 //! Statuses: what a foreign writer left out is filled in, then the contract is judged, each rule with its own mode.
 
-use crate::api::cause::{Cause, Path, Reason};
 use crate::api::condition::Moment;
-use crate::api::examine::examine_status;
 use crate::api::kind::Kind;
+use crate::api::object::cause::{Cause, Path, Reason};
+use crate::api::object::examine::examine_status;
 use crate::api::policy::{Mode, Policy};
 use crate::api::status::{StatusRule, check, repair};
 use serde_json::value::RawValue;

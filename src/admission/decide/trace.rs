@@ -1,7 +1,7 @@
 //! The trace context on an object: stamped when the spec is new, kept if it is the user's, judged if it is wrong.
 
-use crate::api::cause::{Cause, Path, Reason, quoted};
 use crate::api::contract::annotation;
+use crate::api::object::cause::{Cause, Path, Reason, quoted};
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::cause::FieldPath;
+use crate::api::object::cause::FieldPath;
 use crate::api::policy::Mode;
 
 use super::{Finding, Rule};
@@ -73,7 +73,7 @@ fn by_place(findings: &[Finding]) -> BTreeMap<(Rule, &FieldPath), Mode> {
 
 #[cfg(test)]
 mod tests {
-    use crate::api::cause::{Cause, Path, Reason};
+    use crate::api::object::cause::{Cause, Path, Reason};
     use crate::api::policy;
 
     use super::*;

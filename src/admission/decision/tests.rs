@@ -1,4 +1,4 @@
-use crate::api::cause::{Path, Reason};
+use crate::api::object::cause::{Path, Reason};
 
 use super::words::message;
 use super::*;

@@ -1,9 +1,9 @@
 //! A decision in sentences: the message of a refusal, and warnings within what the API server passes on.
 
-use crate::api::cause::{Cause, quoted};
+use crate::api::object::cause::{Cause, quoted};
+use crate::api::object::references::Reference;
 use crate::api::policy::Mode;
-use crate::api::references::Reference;
-use crate::api::sanitise::NOTE_LIMIT;
+use crate::api::text::sanitise::NOTE_LIMIT;
 
 use super::Decision;
 

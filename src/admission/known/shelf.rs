@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::api::names::Scope;
+use crate::api::text::names::Scope;
 use serde_json::Value;
 
 /// What is kept of an object.

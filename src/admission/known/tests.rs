@@ -1,8 +1,8 @@
-use crate::api::references::references;
+use crate::api::object::references::references;
 use serde_json::json;
 
 use super::*;
-use crate::api::names::Scope;
+use crate::api::text::names::Scope;
 
 /// An known of namespace `team`, listed, with one object of each kind that is followed, called `known`.
 fn known() -> Known {

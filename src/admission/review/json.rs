@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::api::cause::quoted;
+use crate::api::object::cause::quoted;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::api::cause::quoted;
 use crate::api::contract::annotation;
+use crate::api::object::cause::quoted;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 

@@ -2,9 +2,9 @@
 //!
 //! A word is in one list only, so that it means one thing.
 
-use crate::api::cause;
 use crate::api::custody;
-use crate::api::names::closed_words;
+use crate::api::object::cause;
+use crate::api::text::names::closed_words;
 
 /// Why a condition holds or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 use super::*;
-use crate::api::{cause, custody};
+use crate::api::custody;
+use crate::api::object::cause;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

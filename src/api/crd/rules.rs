@@ -5,9 +5,9 @@
 //! old object that breaks a rule can still be changed elsewhere. Upper bounds that need `metadata.generation`, which CEL
 //! does not see, are the webhook's. `conform` has each rule again in Rust.
 
+use crate::api::crd::schema;
 use crate::api::kind::Kind;
 use crate::api::phase::{self, Phase};
-use crate::api::schema;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
 
 /// One rule in CEL.

@@ -1,8 +1,8 @@
 //! Artifact: something that runs left behind, and where it is stored.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema;
 use crate::api::kinds::shared::OptionalRef;
-use crate::api::schema;
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

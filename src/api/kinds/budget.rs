@@ -1,7 +1,7 @@
 //! Budget: how much may be spent, and how much has been.
 
 use crate::api::condition::Condition;
-use crate::api::schema::{self, FreeObject};
+use crate::api::crd::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Schedule: makes a run of something again and again.
 
 use crate::api::condition::Condition;
-use crate::api::schema;
+use crate::api::crd::schema;
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

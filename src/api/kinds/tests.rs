@@ -1,5 +1,7 @@
 //! Reading is tolerant of what the API server stores.
 
+pub(in crate::api) mod fixtures;
+
 use super::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

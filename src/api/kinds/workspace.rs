@@ -1,7 +1,7 @@
 //! Workspace: storage that several runs share.
 
 use crate::api::condition::Condition;
-use crate::api::schema;
+use crate::api::crd::schema;
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

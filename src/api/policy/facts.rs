@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::read::{at, list, text, texts};
-use crate::api::cause::FieldPath;
-use crate::api::tree::Json;
+use crate::api::object::cause::FieldPath;
+use crate::api::object::tree::Json;
 
 /// What an Agent says about its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

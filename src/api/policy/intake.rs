@@ -16,9 +16,9 @@ use serde_json::Value;
 use super::Defaults;
 use super::facts::{AgentFacts, BindingFacts, Surroundings, auth_secrets, prompt_secret};
 use super::read::{at, filled, list, text, texts};
-use crate::api::cause::{FieldPath, Path};
 use crate::api::kind::Kind;
-use crate::api::tree::Json;
+use crate::api::object::cause::{FieldPath, Path};
+use crate::api::object::tree::Json;
 
 /// A value and the place it enters by.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Reading of raw objects: what is not as it should be counts as absent, since `validate` names it.
 
-use crate::api::tree::Json;
+use crate::api::object::tree::Json;
 
 /// The value below these fields.
 pub(super) fn at<'v, J: Json>(owner: &'v J, fields: &[&str]) -> Option<&'v J> {

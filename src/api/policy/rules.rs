@@ -3,7 +3,7 @@
 mod bindings;
 
 use super::{Finding, Intake, Mode, Patterns, Policy, Rule, SecretEntry, SecretWay};
-use crate::api::cause::{Cause, FieldPath, Path, Reason, listed, quoted};
+use crate::api::object::cause::{Cause, FieldPath, Path, Reason, listed, quoted};
 
 /// How many entries of a list a message repeats.
 const SHOWN: usize = 5;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::api::cause::{Path, Reason};
 use crate::api::kind::Kind;
+use crate::api::object::cause::{Path, Reason};
 use serde_json::{Value, json};
 
 fn object(kind: Kind, spec: Value) -> Value {

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use super::selector;
 use crate::api::contract::{self, door, label};
 use crate::api::kind::Kind;
-use crate::api::rung::{FailurePolicy, Rung, Territory};
+use crate::api::registration::rung::{FailurePolicy, Rung, Territory};
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -13,7 +13,7 @@ use super::door::{Door, Operation};
 use super::hook::{Configuration, Hook};
 use super::{EXEMPT_NAMESPACES, selector};
 use crate::api::contract::user;
-use crate::api::rung::{FailurePolicy, Rung, Territory};
+use crate::api::registration::rung::{FailurePolicy, Rung, Territory};
 
 /// Longest time that a call may hold up a request.
 const MAX_TIMEOUT_SECONDS: i32 = 10;

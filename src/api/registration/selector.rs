@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use super::{EXEMPT_NAMESPACES, EXEMPT_USERS};
 use crate::api::contract::label;
-use crate::api::rung::Territory;
+use crate::api::registration::rung::Territory;
 
 /// Label that the API server puts on every namespace.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";

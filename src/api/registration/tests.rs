@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::api::contract::label;
-use crate::api::rung::FailurePolicy;
+use crate::api::registration::rung::FailurePolicy;
 
 fn registration(rung: Rung) -> Registration {
     Registration {

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::fields::{FINISHED_AT, Fields, OBSERVED_GENERATION, PHASE, STARTED_AT, UPDATED_AT};
-use crate::api::cause::{Cause, Causes, Path, Reason, quoted};
 use crate::api::condition::Moment;
 use crate::api::condition::stamp::latest_plausible;
 use crate::api::kind::Kind;
+use crate::api::object::cause::{Cause, Causes, Path, Reason, quoted};
 use crate::api::phase::{self, Phase};
 
 const ROOT: Path<'static> = Path::root("status");

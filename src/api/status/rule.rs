@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::cause::Reason;
-use crate::api::names::closed_words;
+use crate::api::object::cause::Reason;
+use crate::api::text::names::closed_words;
 
 closed_words! {
     /// A rule of the status contract.

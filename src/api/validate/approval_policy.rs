@@ -2,8 +2,8 @@
 
 use super::SPEC;
 use super::shared::check_subjects;
-use crate::api::cause::Causes;
 use crate::api::kinds::ApprovalPolicySpec;
+use crate::api::object::cause::Causes;
 
 pub(super) fn check(causes: &mut Causes, spec: &ApprovalPolicySpec) {
     check_subjects(causes, &SPEC.field("subjects"), spec.subjects.as_ref());

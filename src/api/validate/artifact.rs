@@ -2,9 +2,9 @@
 
 use super::SPEC;
 use super::shared::{check_name, check_not_negative};
-use crate::api::cause::Causes;
 use crate::api::kinds::ArtifactSpec;
-use crate::api::names::Form;
+use crate::api::object::cause::Causes;
+use crate::api::text::names::Form;
 
 pub(super) fn check(causes: &mut Causes, spec: &ArtifactSpec) {
     if let Some(name) = spec

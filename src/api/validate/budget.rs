@@ -2,8 +2,8 @@
 
 use super::SPEC;
 use super::shared::{Quantity, check_quantity};
-use crate::api::cause::{Causes, Path, Reason, quoted};
 use crate::api::kinds::BudgetSpec;
+use crate::api::object::cause::{Causes, Path, Reason, quoted};
 use serde_json::Value;
 
 pub(super) fn check(causes: &mut Causes, spec: &BudgetSpec) {

@@ -10,12 +10,12 @@ use thiserror::Error;
 
 use super::SPEC;
 use super::shared::check_name;
-use crate::api::cause::{Causes, Path, Reason, did_you_mean, listed, not_one_of, quoted};
-use crate::api::duration::parse_duration;
 use crate::api::kind::Kind;
 use crate::api::kinds::ScheduleSpec;
 use crate::api::kinds::schedule::TargetRef;
-use crate::api::names::Form;
+use crate::api::object::cause::{Causes, Path, Reason, did_you_mean, listed, not_one_of, quoted};
+use crate::api::text::duration::parse_duration;
+use crate::api::text::names::Form;
 
 /// Longest text that is read as cron; five fields with every value listed are shorter.
 const LONGEST: usize = 512;

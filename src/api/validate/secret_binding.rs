@@ -2,8 +2,8 @@
 
 use super::SPEC;
 use super::shared::{check_names, check_subjects};
-use crate::api::cause::{Causes, Reason};
 use crate::api::kinds::SecretBindingSpec;
+use crate::api::object::cause::{Causes, Reason};
 
 pub(super) fn check(causes: &mut Causes, spec: &SecretBindingSpec) {
     let subjects = SPEC.field("subjects");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::shared::testing::{agent_run, faults, faults_of_update, with_spec};
 use super::*;
-use crate::api::tests::fixtures::{self, Fixture};
+use crate::api::kinds::tests::fixtures::{self, Fixture};
 
 #[test]
 fn what_cannot_be_read_is_named_with_its_place() {

@@ -2,9 +2,9 @@
 
 use super::SPEC;
 use super::shared::{Quantity, check_name, check_not_negative, check_quantity};
-use crate::api::cause::{Causes, Path, Reason, not_one_of};
 use crate::api::kinds::WorkspaceSpec;
-use crate::api::names::Form;
+use crate::api::object::cause::{Causes, Path, Reason, not_one_of};
+use crate::api::text::names::Form;
 
 /// Access modes that Kubernetes knows.
 const MODES: [&str; 4] = [

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Options, Spanned};
 
-use crate::api::cause::{FieldPath, Segment};
+use crate::api::object::cause::{FieldPath, Segment};
 
 /// Levels of one document. The API server takes more, the webhook does not read more.
 const DEPTH: usize = 100;

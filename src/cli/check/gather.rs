@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::document::{Node, Unreadable, documents};
 use super::report::{Fault, Whose};
 use super::source::Source;
-use crate::api::cause::{not_one_of, quoted};
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
+use crate::api::object::cause::{not_one_of, quoted};
 
 /// Reading goes down some calls per level of a document; here is room for the deepest one, in every build.
 const STACK: usize = 64 * 1024 * 1024;

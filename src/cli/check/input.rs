@@ -18,9 +18,9 @@ use crate::admission::decision::{Decision, awaited};
 use crate::admission::in_force::InForce;
 use crate::admission::known::Known;
 use crate::admission::question::question;
-use crate::api::cause::FieldPath;
 use crate::api::kind::Kind;
-use crate::api::rung::Rung;
+use crate::api::object::cause::FieldPath;
+use crate::api::registration::rung::Rung;
 use crate::cluster::Scope;
 
 /// As the webhook stands when it is rolled out.

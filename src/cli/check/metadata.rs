@@ -2,7 +2,7 @@
 
 use super::document::Node;
 use super::report::{Finding, Level};
-use crate::api::cause::{FieldPath, Path, Reason};
+use crate::api::object::cause::{FieldPath, Path, Reason};
 
 /// Texts of the metadata that rules look at.
 const TEXTS: [&str; 3] = ["name", "generateName", "namespace"];

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::sanitise::{MASK, for_log};
+use crate::api::text::sanitise::{MASK, for_log};
 
 /// One line.
 pub(crate) fn line(mut review: Value) -> String {

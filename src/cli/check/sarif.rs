@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::document::Place;
 use super::report::{Finding, Judged, Report};
-use crate::api::hash::text_hash;
+use crate::api::text::hash::text_hash;
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::rung::Rung;
+use crate::api::registration::rung::Rung;
 
 /// What is wanted, by the values or by what the chart does without them.
 #[derive(Clone, Debug, PartialEq, Eq)]

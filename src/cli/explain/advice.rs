@@ -1,8 +1,8 @@
 //! What to do about a run, by the word that says why it stands as it does.
 
-use crate::api::cause;
 use crate::api::condition::Lifecycle;
 use crate::api::custody::Class;
+use crate::api::object::cause;
 use crate::controller::is_of_policy;
 
 /// Reasons for which a run is held back, and what to do about each.

@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::{advice, evidence};
-use crate::api::cause;
 use crate::api::condition::{Condition, ConditionType, Lifecycle};
 use crate::api::custody::Class;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::shared::{JobMissing, JobRef};
+use crate::api::object::cause;
 use crate::api::phase::Phase;
 use crate::cli::run::view;
 use crate::cli::shown::age;

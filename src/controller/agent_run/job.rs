@@ -24,7 +24,7 @@ use super::work::Work;
 use crate::api::contract::{container, finalizer, label};
 use crate::api::kinds::agents::agent_run::WorkflowStep;
 use crate::api::kinds::{Agent, AgentRun};
-use crate::api::names::LabelValue;
+use crate::api::text::names::LabelValue;
 
 /// Name of the container that does the work.
 pub(super) const CONTAINER: &str = container::AGENT_RUNNER;

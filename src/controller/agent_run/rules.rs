@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::work::Found;
-use crate::api::cause::{FieldPath, Path};
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
+use crate::api::object::cause::{FieldPath, Path};
 use crate::api::policy::{
     AgentFacts, BindingFacts, Intake, MemoryFacts, SecretEntry, SecretWay, Surroundings, evaluate,
 };
-use crate::controller::plain::spent;
+use crate::controller::kinds::plain::spent;
 use crate::controller::policy::{Verdict, judge};
 
 /// Judges a run. Its version control is not part of it: that is judged when it is resolved, since a run may go on

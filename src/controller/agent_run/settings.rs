@@ -8,8 +8,8 @@ use super::admission::Limits;
 use super::artifacts::Artifacts;
 use super::vcs;
 use crate::api::contract::env;
+use crate::api::crd::schema::FreeObject;
 use crate::api::policy::Defaults;
-use crate::api::schema::FreeObject;
 use crate::kit::config::{self, Invalid, Reader, Setting, Value};
 
 /// What operators can set about runs.

@@ -13,8 +13,8 @@ use crate::api::contract::label;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::{RuntimeType, WorkflowStep, WorkflowStepStatus};
 use crate::api::kinds::shared::JobRef;
-use crate::api::names::{ChildName, LabelValue};
 use crate::api::phase::StepPhase;
+use crate::api::text::names::{ChildName, LabelValue};
 
 /// What one Job does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

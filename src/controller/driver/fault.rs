@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::api::condition::{Lifecycle, Reason as ConditionReason};
-use crate::api::sanitise::{NOTE_LIMIT, Secrets, sanitise};
+use crate::api::text::sanitise::{NOTE_LIMIT, Secrets, sanitise};
 use crate::closed_labels;
 use crate::events::Reason as EventReason;
 

@@ -16,8 +16,8 @@ use crate::controller::context::Clock;
 use crate::controller::driver::Work;
 use crate::controller::driver::queue::Figures;
 
+use crate::controller::cache::shelves::Shelves;
 use crate::controller::runs::look::is_held;
-use crate::controller::shelves::Shelves;
 use crate::controller::stream::Hub;
 use crate::events::metrics::{Failure, Group, Limit, Loss};
 use crate::events::{self, Severity};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Wiring;
 use crate::controller::agent_run::AgentRuns;
+use crate::controller::cache::shelves::Shelves;
 use crate::controller::metrics::gauges::{self, Sources};
-use crate::controller::shelves::Shelves;
 use crate::controller::stream;
 
 impl Wiring<'_> {

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::leader::{Key, Leader, Lease};
 use super::stream::{About, Event, Filter, Hub, Wish, open, tell};
 use crate::api::contract::{queue, queue_event};
-use crate::api::sanitise::for_log;
+use crate::api::text::sanitise::for_log;
 use crate::cluster::following;
 use crate::kit::http::events::lines;
 use crate::serve::answer::{self, Answer};

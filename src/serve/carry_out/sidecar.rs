@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 use super::leader::Lease;
 use super::queue::line;
 use crate::api::contract::path;
-use crate::api::sanitise::for_log;
+use crate::api::text::sanitise::for_log;
 use crate::serve::answer::{self, Answer};
 use crate::serve::fault::{Fault, Reason};
 use crate::serve::state::State;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::runs::{Once, body, create_once};
-use crate::api::examine::examine;
 use crate::api::kind::Kind;
+use crate::api::object::examine::examine;
 use crate::serve::answer::Answer;
 use crate::serve::fault::Fault;
 use crate::serve::service::Call;

@@ -20,9 +20,9 @@ use tokio::time::Instant;
 pub(in crate::serve) use follow::Board;
 pub(in crate::serve) use hub::{About, Event, Filter, Hub, hub, tell};
 
-use crate::api::cause::listed;
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
+use crate::api::object::cause::listed;
 use crate::kit::http::events::{in_lines, last_event, lines};
 use crate::serve::answer::{self, Answer};
 use crate::serve::auth::{Ask, Caller, Right};

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Inbound;
 use crate::api::kinds::ImplementationSource;
-use crate::api::sanitise::for_log;
+use crate::api::text::sanitise::for_log;
 use crate::api::tracker::SECRET_KEY;
 use crate::cluster::Scope;
 use crate::serve::operation::Id;

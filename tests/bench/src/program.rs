@@ -7,7 +7,7 @@ use crate::{
     pki::Identity,
 };
 use agents::{
-    api::{contract::env as contract, rung::Rung},
+    api::{contract::env as contract, registration::rung::Rung},
     kit::args::variable as common,
 };
 use agents_webhook::args::variable as webhook;

@@ -1,7 +1,7 @@
 //! The API server takes what the chart renders, without storing it. This needs no pods, so it is shown also where a cluster with
 //! real ones cannot run.
 
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use anyhow::{Result, ensure};
 use serde_json::json;
 use support::{helm::Helm, namespace};

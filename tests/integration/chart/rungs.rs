@@ -1,7 +1,7 @@
 //! The chart registers the webhook as the programs themselves would, on every rung.
 
+use agents::api::registration::rung::Rung;
 use agents::api::registration::{Reach, Registration};
-use agents::api::rung::Rung;
 use anyhow::Result;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,

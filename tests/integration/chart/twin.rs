@@ -2,7 +2,7 @@
 
 use agents::api::contract::{annotation, label};
 use agents::api::kind::Kind;
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::PostParams;

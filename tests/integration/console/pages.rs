@@ -3,9 +3,9 @@
 use std::{env, fs};
 
 use agents::admission::decision::note;
-use agents::api::cause::{Cause, Path, Reason};
 use agents::api::kinds::AgentRun;
-use agents::api::sanitise::{NOTE_LIMIT, Secrets, sanitise};
+use agents::api::object::cause::{Cause, Path, Reason};
+use agents::api::text::sanitise::{NOTE_LIMIT, Secrets, sanitise};
 use anyhow::Result;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs};
 
 use agents::{
-    api::{cause, condition, crd, custody, kind::Kind, phase},
+    api::{condition, crd, custody, kind::Kind, object::cause, phase},
     events,
     kit::{
         config::{Settings, describe},

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use agents::{api::rung::Rung, kit::args::variable as common, serve::variable as serve};
+use agents::{
+    api::registration::rung::Rung, kit::args::variable as common, serve::variable as serve,
+};
 use agents_webhook::args::variable as webhook;
 use anyhow::Result;
 use support::{lab, metrics::Page, wait};

@@ -1,8 +1,8 @@
 //! `docs/values.md`: every value of the chart, from the comments of `values.yaml` and the types of `values.schema.json`. And the
 //! entries of the webhook configurations, which the chart keeps as files.
 
+use agents::api::registration::rung::Rung;
 use agents::api::registration::{DEFAULT_NAME, Reach, Registration};
-use agents::api::rung::Rung;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};

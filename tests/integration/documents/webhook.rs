@@ -2,7 +2,7 @@
 
 use agents::api::contract::label;
 use agents::api::registration::Check;
-use agents::api::rung::{Rung, Territory};
+use agents::api::registration::rung::{Rung, Territory};
 
 use super::{bind_parts, metrics::table};
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use support::fixtures::repository;
 
 /// Shown only while there is something to show, so that no page has it from the start; and the file that registers it.

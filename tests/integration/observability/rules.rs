@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use serde::Deserialize;
 use support::fixtures::repository;
 

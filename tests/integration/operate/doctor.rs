@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, fs, path::Path, path::PathBuf};
 
 use agents::api::contract::{GROUP, VERSION, annotation, finalizer, label};
+use agents::api::registration::rung::Rung;
 use agents::api::registration::{Reach, Registration};
-use agents::api::rung::Rung;
 use anyhow::{Context, Result, ensure};
 use http::HeaderValue;
 use jiff::fmt::rfc2822::DateTimePrinter;

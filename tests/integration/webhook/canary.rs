@@ -3,7 +3,7 @@
 use agents::api::{
     contract::label,
     kind::Kind,
-    rung::{FailurePolicy, Rung, Territory},
+    registration::rung::{FailurePolicy, Rung, Territory},
 };
 use agents_webhook::args::variable as own;
 use anyhow::{Context, Result, ensure};

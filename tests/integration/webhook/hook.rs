@@ -17,8 +17,8 @@ use agents::{
     api::{
         contract::{env as variable, label},
         kind::Kind,
+        registration::rung::Rung,
         registration::{Reach, Registration},
-        rung::Rung,
     },
     kit::args::variable as common,
 };

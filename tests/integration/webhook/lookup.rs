@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use agents::api::kind::Kind;
-use agents::api::references::references;
+use agents::api::object::references::references;
 use agents::cluster::Namespaces;
 use agents::kit::readiness::Readiness;
 use agents::kit::shutdown::channel;

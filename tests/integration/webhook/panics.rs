@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use agents::{
-    api::{contract::door, policy::Policy, rung::Rung},
+    api::{contract::door, policy::Policy, registration::rung::Rung},
     kit::{
         http::{self, Limits, Server, Transport},
         readiness::Readiness,

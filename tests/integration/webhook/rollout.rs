@@ -6,7 +6,7 @@ use agents::{
     api::{
         contract::{env as variable, reporter},
         kind::Kind,
-        rung::Rung,
+        registration::rung::Rung,
     },
     events::Reason,
 };

@@ -1,8 +1,8 @@
 //! Registers the webhook of the tour, and lets it refuse an example.
 
 use agents::api::{
+    registration::rung::Rung,
     registration::{DEFAULT_NAME, Reach, Registration},
-    rung::Rung,
 };
 use anyhow::{Context, Result, bail};
 use kube::{Api, api::PostParams};

@@ -19,9 +19,9 @@ fn kept(job: &Value, mode: Mode, dry_run: bool) -> Option<Deletion> {
         panic!("foreign");
     };
     let mut decision = Decision::default();
-    let path = agents::api::cause::Path::root("metadata");
-    let reason = agents::api::cause::Reason::OutcomeNotRecorded;
-    let cause = agents::api::cause::Cause::new(&path, reason, "x");
+    let path = agents::api::object::cause::Path::root("metadata");
+    let reason = agents::api::object::cause::Reason::OutcomeNotRecorded;
+    let cause = agents::api::object::cause::Cause::new(&path, reason, "x");
     decision.find(Rule::JobDelete, mode, Some(cause));
     let (sender, mut receiver) = mpsc::channel(1);
     let actors = Actors {
@@ -100,12 +100,12 @@ fn what_does_not_fit_into_the_queue_is_counted() {
         panic!("foreign");
     };
     let mut decision = Decision::default();
-    let path = agents::api::cause::Path::root("metadata");
-    let reason = agents::api::cause::Reason::OutcomeNotRecorded;
+    let path = agents::api::object::cause::Path::root("metadata");
+    let reason = agents::api::object::cause::Reason::OutcomeNotRecorded;
     decision.find(
         Rule::JobDelete,
         Mode::Warn,
-        Some(agents::api::cause::Cause::new(&path, reason, "x")),
+        Some(agents::api::object::cause::Cause::new(&path, reason, "x")),
     );
     let (sender, _receiver) = mpsc::channel(1);
     let actors = Actors {

@@ -307,7 +307,7 @@ fn reasons(decision: &Decision) -> String {
 
 #[cfg(test)]
 mod tests {
-    use agents::api::cause::{Cause, Path, Reason};
+    use agents::api::object::cause::{Cause, Path, Reason};
     use agents::api::policy::Mode;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agents::api::duration::parse_duration;
+use agents::api::text::duration::parse_duration;
 use tokio::time::Instant;
 
 /// What the API server waits if it does not say.

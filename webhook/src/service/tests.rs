@@ -3,7 +3,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use agents::api::kind::Kind;
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use futures::future::join_all;
 use futures::stream::{self, FuturesUnordered};
 use futures::{FutureExt, StreamExt};

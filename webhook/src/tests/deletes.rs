@@ -1,4 +1,4 @@
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use serde_json::{Value, json};
 
 use crate::fixtures::{PERSON, ask_of, faults, job, review, tool_job, webhook};

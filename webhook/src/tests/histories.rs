@@ -3,7 +3,7 @@
 
 use agents::api::kind::Kind;
 use agents::api::phase::is_run;
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! A candidate policy on live reviews: what it would change is counted once per request, wherever that ends.
 
 use agents::api::kind::Kind;
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};

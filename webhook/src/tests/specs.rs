@@ -1,5 +1,5 @@
 use agents::api::kind::Kind;
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use serde_json::{Value, json};
 
 use crate::fixtures::{

@@ -1,8 +1,8 @@
 //! Agent: who does the work, with which settings, and what it may touch.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema::{self, FreeObject};
 use crate::api::kinds::shared::{EnvVar, LocalRef, SystemPromptRef};
-use crate::api::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

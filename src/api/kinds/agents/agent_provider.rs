@@ -1,8 +1,8 @@
 //! AgentProvider: the program behind agents, and how its command line, environment and files are made.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema;
 use crate::api::kinds::shared::ArtifactRef;
-use crate::api::schema;
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

@@ -1,9 +1,9 @@
 //! AgentRun: one piece of work, done once by one agent.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema::{self, FreeObject};
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
 use crate::api::kinds::shared::{ArtifactRef, JobRef, LocalRef, SystemPromptRef, Workload};
-use crate::api::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! ImplementationSource: an issue tracker whose issues become ImplementationSpecs.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema;
 use crate::api::kinds::shared::SecretRef;
-use crate::api::schema;
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

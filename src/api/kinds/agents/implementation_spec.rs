@@ -3,8 +3,8 @@
 //! The same fields appear inline in an AgentRun; [`ImplementationFields`] is both.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema;
 use crate::api::kinds::shared::LocalRef;
-use crate::api::schema;
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

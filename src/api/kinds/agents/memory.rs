@@ -1,8 +1,8 @@
 //! Memory: a store that agents remember things in.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema;
 use crate::api::kinds::shared::SecretRef;
-use crate::api::schema;
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

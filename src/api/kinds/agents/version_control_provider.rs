@@ -1,8 +1,8 @@
 //! VersionControlProvider: a host of repositories, how to sign in, and which repositories runs may use.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema::{self, IntOrString};
 use crate::api::kinds::shared::{ConfigMapRef, SecretRef};
-use crate::api::schema::{self, IntOrString};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

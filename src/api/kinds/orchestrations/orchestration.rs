@@ -1,8 +1,8 @@
 //! Orchestration: steps that depend on each other.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema::{self, FreeObject};
 use crate::api::kinds::shared::OptionalRef;
-use crate::api::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

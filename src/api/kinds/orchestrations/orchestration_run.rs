@@ -1,8 +1,8 @@
 //! OrchestrationRun: one run of an Orchestration.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema::{self, FreeObject};
 use crate::api::kinds::shared::LocalRef;
-use crate::api::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Signal: something that steps can wait for.
 
 use crate::api::condition::Condition;
-use crate::api::schema::{self, FreeObject};
+use crate::api::crd::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

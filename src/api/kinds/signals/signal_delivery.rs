@@ -1,8 +1,8 @@
 //! SignalDelivery: one delivery of a Signal.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema::{self, FreeObject};
 use crate::api::kinds::shared::LocalRef;
-use crate::api::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

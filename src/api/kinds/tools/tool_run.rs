@@ -1,8 +1,8 @@
 //! ToolRun: one call of a Tool.
 
 use crate::api::condition::Condition;
+use crate::api::crd::schema::{self, FreeObject};
 use crate::api::kinds::shared::{JobRef, LocalRef};
-use crate::api::schema::{self, FreeObject};
 use jiff::Timestamp;
 use kube::CustomResource;
 use schemars::JsonSchema;

@@ -2,9 +2,9 @@
 //! make are judged again when they are made, with their Agent.
 
 use super::{Intake, SPEC, SecretWay};
-use crate::api::cause::Path;
+use crate::api::object::cause::Path;
+use crate::api::object::tree::Json;
 use crate::api::policy::read::{list, text};
-use crate::api::tree::Json;
 
 impl Intake<'_> {
     pub(super) fn add_steps(&mut self, spec: &impl Json) {

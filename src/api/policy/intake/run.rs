@@ -1,10 +1,10 @@
 //! What an AgentRun brings in: by itself, through the objects it refers to, and through what the operator adds.
 
 use super::{Bearer, Intake, PULL_SECRETS, SPEC, SecretWay};
+use crate::api::object::tree::Json;
 use crate::api::policy::Defaults;
 use crate::api::policy::facts::Surroundings;
 use crate::api::policy::read::{at, list, text, texts};
-use crate::api::tree::Json;
 
 impl<'a> Intake<'a> {
     pub(super) fn add_run<J: Json>(

@@ -1,9 +1,9 @@
 //! What a Tool brings in, and what a ToolRun does: its Tool may be older than the policy.
 
 use super::{Intake, SPEC};
+use crate::api::object::tree::Json;
 use crate::api::policy::facts::Surroundings;
 use crate::api::policy::read::text;
-use crate::api::tree::Json;
 
 impl Intake<'_> {
     pub(super) fn add_tool(&mut self, spec: &impl Json) {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Report;
-use crate::api::cause::{Path, Reason, quoted};
+use crate::api::object::cause::{Path, Reason, quoted};
 use crate::api::policy::{BindingFacts, Intake, Rule, SecretEntry, SecretWay};
 
 pub(super) fn judge(report: &mut Report<'_>, intake: &Intake<'_>) {

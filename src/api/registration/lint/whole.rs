@@ -5,8 +5,8 @@ use super::{Check, Finding, policy};
 use crate::api::contract::label;
 use crate::api::registration::door::Door;
 use crate::api::registration::hook::{Configuration, Hook};
+use crate::api::registration::rung::{FailurePolicy, Rung, Territory};
 use crate::api::registration::selector::{Labels, labels_of, selects};
-use crate::api::rung::{FailurePolicy, Rung, Territory};
 
 /// A namespace like any other.
 const NAMESPACE: &str = "default";

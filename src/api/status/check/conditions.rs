@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{Change, ROOT, check_not_ahead, generation_ahead, generation_went_back};
-use crate::api::cause::{Causes, Path, Reason, quoted};
 use crate::api::condition::{Condition, ConditionType};
+use crate::api::object::cause::{Causes, Path, Reason, quoted};
 use crate::api::phase::Phase;
 use crate::api::status::fields::{CONDITIONS, Fields, OBSERVED_GENERATION, PHASE};
 

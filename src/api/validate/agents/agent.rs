@@ -1,7 +1,7 @@
 //! Agent.
 
-use crate::api::cause::Causes;
 use crate::api::kinds::AgentSpec;
+use crate::api::object::cause::Causes;
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{
     check_env, check_names, check_not_negative, check_optional_ref, check_ref, check_retries,

@@ -1,7 +1,7 @@
 //! AgentProvider.
 
-use crate::api::cause::{Causes, Reason};
 use crate::api::kinds::AgentProviderSpec;
+use crate::api::object::cause::{Causes, Reason};
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{check_env_name, check_path, check_unique};
 

@@ -2,9 +2,9 @@
 
 use super::implementation_spec::check_inline;
 use super::runtime::check_runtime;
-use crate::api::cause::{Causes, Path, Reason};
 use crate::api::kinds::AgentRunSpec;
 use crate::api::kinds::agents::agent_run::{InlineImplementation, RuntimeType, WorkflowStep};
+use crate::api::object::cause::{Causes, Path, Reason};
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{
     check_names, check_not_negative, check_optional_ref, check_parameters, check_range, check_ref,

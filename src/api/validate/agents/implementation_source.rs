@@ -1,8 +1,8 @@
 //! ImplementationSource.
 
-use crate::api::cause::{Causes, Path, Reason, quoted};
 use crate::api::kinds::ImplementationSourceSpec;
 use crate::api::kinds::agents::implementation_source::{TrackerProvider, TrackerScope};
+use crate::api::object::cause::{Causes, Path, Reason, quoted};
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{check_secret_ref, check_url};
 

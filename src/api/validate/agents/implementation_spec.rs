@@ -1,7 +1,7 @@
 //! ImplementationSpec, and the same fields inline in a run.
 
-use crate::api::cause::{Causes, Path, Reason};
 use crate::api::kinds::agents::implementation_spec::{Contract, ImplementationFields};
+use crate::api::object::cause::{Causes, Path, Reason};
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::check_optional_ref;
 

@@ -1,7 +1,7 @@
 //! Memory.
 
-use crate::api::cause::Causes;
 use crate::api::kinds::MemorySpec;
+use crate::api::object::cause::Causes;
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{check_not_blank, check_secret_ref};
 

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::api::cause::{Causes, Path, Reason};
-use crate::api::conform::is_whole;
+use crate::api::crd::schema::FreeObject;
 use crate::api::kinds::agents::agent_run::{Runtime, RuntimeType};
-use crate::api::names::Form;
-use crate::api::schema::FreeObject;
+use crate::api::object::cause::{Causes, Path, Reason};
+use crate::api::object::conform::is_whole;
+use crate::api::text::names::Form;
 use crate::api::validate::shared::{check_name, check_not_negative, check_retries, check_url};
 
 /// Settings of a pod by the type that each must have.

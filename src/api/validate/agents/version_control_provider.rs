@@ -1,13 +1,13 @@
 //! VersionControlProvider, with the table of what each host supports.
 
-use crate::api::cause::{Causes, Path, Reason, listed, quoted};
+use crate::api::crd::schema::IntOrString;
 use crate::api::kinds::VersionControlProviderSpec;
 use crate::api::kinds::agents::version_control_provider::{
     AppAuth, AuthMethod, RepositoryPolicy, SshAuth, TokenAuth, TokenType, VcsAuth, VcsProvider,
 };
 use crate::api::kinds::shared::SecretRef;
-use crate::api::names::Form;
-use crate::api::schema::IntOrString;
+use crate::api::object::cause::{Causes, Path, Reason, listed, quoted};
+use crate::api::text::names::Form;
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{
     check_name, check_not_blank, check_not_negative, check_secret_ref, check_url,

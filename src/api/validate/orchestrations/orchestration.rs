@@ -2,9 +2,9 @@
 
 use super::graph::StepGraph;
 use super::step::check_step;
-use crate::api::cause::{Causes, Path, Reason, did_you_mean, quoted};
 use crate::api::kinds::OrchestrationSpec;
 use crate::api::kinds::orchestrations::orchestration::Step;
+use crate::api::object::cause::{Causes, Path, Reason, did_you_mean, quoted};
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::check_unique_steps;
 

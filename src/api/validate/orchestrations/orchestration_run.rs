@@ -1,7 +1,7 @@
 //! OrchestrationRun.
 
-use crate::api::cause::Causes;
 use crate::api::kinds::OrchestrationRunSpec;
+use crate::api::object::cause::Causes;
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{check_parameters, check_ref};
 

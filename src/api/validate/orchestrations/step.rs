@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use crate::api::cause::{Causes, Path, Reason, not_one_of, quoted};
 use crate::api::kinds::orchestrations::orchestration::Step;
 use crate::api::kinds::shared::OptionalRef;
-use crate::api::names::{Form, closed_words};
+use crate::api::object::cause::{Causes, Path, Reason, not_one_of, quoted};
+use crate::api::text::names::{Form, closed_words};
 use crate::api::validate::shared::{check_name, check_parameters, check_tries};
 
 closed_words! {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::api::cause::{Causes, Path, Reason};
-use crate::api::defaults::settled_spec;
 use crate::api::kind::Kind;
+use crate::api::object::cause::{Causes, Path, Reason};
+use crate::api::object::defaults::settled_spec;
 use crate::api::phase::{self, Phase};
 
 /// Fields that say something about a run beside what it does: whether it shall end, and how long it is kept.

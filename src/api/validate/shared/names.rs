@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::api::cause::{Causes, Path, Reason, quoted};
 use crate::api::kinds::shared::{LocalRef, SecretRef, Subject, SystemPromptRef};
-use crate::api::names::Form;
+use crate::api::object::cause::{Causes, Path, Reason, quoted};
+use crate::api::text::names::Form;
 
 /// A name that must be there and have this form.
 pub(in crate::api::validate) fn check_name(

@@ -5,9 +5,9 @@ use std::fmt::Display;
 
 use super::names::check_unique;
 use super::quantity::Quantity;
-use crate::api::cause::{Causes, Path, Reason, listed, quoted};
 use crate::api::kinds::shared::EnvVar;
-use crate::api::names::Form;
+use crate::api::object::cause::{Causes, Path, Reason, listed, quoted};
+use crate::api::text::names::Form;
 
 /// Most tries after the first. A failing agent that is tried for ever spends for ever.
 const MOST_RETRIES: i64 = 1000;

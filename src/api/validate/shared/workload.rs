@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::names::{check_name, check_unique, repeated};
 use super::values::{check_path, check_quantity};
-use crate::api::cause::{Causes, Path, Reason, did_you_mean, not_one_of, quoted};
 use crate::api::kinds::shared::{Resources, Volume, VolumeType, Workload};
-use crate::api::names::Form;
+use crate::api::object::cause::{Causes, Path, Reason, did_you_mean, not_one_of, quoted};
+use crate::api::text::names::Form;
 
 /// Resources that need no prefix.
 const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];

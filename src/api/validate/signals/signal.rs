@@ -1,7 +1,7 @@
 //! Signal.
 
-use crate::api::cause::Causes;
 use crate::api::kinds::SignalSpec;
+use crate::api::object::cause::Causes;
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::check_not_blank;
 

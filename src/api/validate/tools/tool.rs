@@ -1,8 +1,8 @@
 //! Tool.
 
-use crate::api::cause::{Causes, Reason};
 use crate::api::kinds::ToolSpec;
-use crate::api::names::Form;
+use crate::api::object::cause::{Causes, Reason};
+use crate::api::text::names::Form;
 use crate::api::validate::SPEC;
 use crate::api::validate::shared::{
     check_env, check_image, check_name, check_not_negative, check_path,

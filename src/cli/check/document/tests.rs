@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::api::cause::Path;
+use crate::api::object::cause::Path;
 
 fn one(text: &str) -> Node {
     let mut all = documents(text);

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::api::contract::{GROUP, annotation, env, finalizer};
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
+use crate::api::registration::rung::Rung;
 use crate::api::registration::{Configuration, Reach, Registration};
-use crate::api::rung::Rung;
 use crate::cli::doctor::check::{Verdict, all};
 use crate::cli::doctor::facts::{
     Component, Facts, Other, Probe, Program, Registered, Sidecar, Unseen,

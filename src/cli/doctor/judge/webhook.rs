@@ -5,8 +5,8 @@ use k8s_openapi::api::admissionregistration::v1::WebhookClientConfig;
 
 use super::others::{is_ours, others, who};
 use crate::api::contract::{annotation, env};
+use crate::api::registration::rung::Rung;
 use crate::api::registration::{self, Configuration, Finding, lint};
-use crate::api::rung::Rung;
 use crate::cli::doctor::check::Verdict::{self, Bad, Beside, Good, Unseen, Warning};
 use crate::cli::doctor::check::{Check, When, none_of, seen};
 use crate::cli::doctor::facts::{self, Component, Facts, Probe, Registered};

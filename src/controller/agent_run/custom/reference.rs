@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::reply::Answer;
+use crate::api::crd::schema::FreeObject;
 use crate::api::kinds::AgentRun;
 use crate::api::phase::Phase;
-use crate::api::schema::FreeObject;
 use crate::controller::agent_run::status::phase;
 use crate::kit::egress::Target;
 

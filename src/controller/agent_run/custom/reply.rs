@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::api::custody::Outcome;
-use crate::api::sanitise::{MASK, Secrets, sanitise};
+use crate::api::text::sanitise::{MASK, Secrets, sanitise};
 use crate::kit::egress::{self, Failure, Target};
 
 /// Most bytes of an answer that are read, and that are kept.

@@ -9,11 +9,11 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use super::{Action, Observed, RunPlan, is_held, pods, store};
-use crate::api::cause::Cause;
 use crate::api::condition::Lifecycle;
 use crate::api::contract::finalizer;
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
+use crate::api::object::cause::Cause;
 use crate::api::validate::validate;
 use crate::controller::agent_run::admission::Decision;
 use crate::controller::agent_run::custom::{self, Handover};

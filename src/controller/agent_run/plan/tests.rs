@@ -349,7 +349,7 @@ fn what_a_run_does_cannot_change_once_it_has_begun() {
         status["specHash"] = json!(hash);
         run(json!({}), json!({}), status)
     };
-    let own = crate::api::hash::spec_hash(&new().spec);
+    let own = crate::api::text::hash::spec_hash(&new().spec);
     let violation = "the spec was changed after the run had begun; make a new run instead";
     let failed = format!("Failed SpecImmutableViolation: {violation} [SpecImmutableViolation]");
     check(vec![
@@ -414,7 +414,7 @@ fn the_hash_of_the_prompt_is_kept_as_far_as_it_may_be_read() {
         };
         next.status.system_prompt_hash.clone()
     };
-    let kind = Some(crate::api::hash::text_hash("Be kind."));
+    let kind = Some(crate::api::text::hash::text_hash("Be kind."));
     assert_eq!(hash_of(json!({"systemPrompt": "Be kind."}), None), kind);
     assert_eq!(hash_of(reference("ConfigMap"), Some("Be kind.")), kind);
     assert_eq!(

@@ -7,7 +7,7 @@ use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::{AgentRunStatus, WorkflowStatus, WorkflowStepStatus};
 use crate::api::kinds::shared::JobRef;
 use crate::api::phase::{Phase, StepPhase};
-use crate::api::sanitise::{Secrets, sanitise};
+use crate::api::text::sanitise::{Secrets, sanitise};
 use crate::controller::agent_run::turn::{self, Try, Turn};
 use crate::controller::runs::whole_seconds;
 

@@ -1,10 +1,10 @@
 //! What people should know about a run while it goes on.
 
 use super::{RunStanding, condition, holds};
-use crate::api::cause::{self, Cause};
 use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation, Reason};
-use crate::api::hash::spec_hash;
 use crate::api::kinds::AgentRun;
+use crate::api::object::cause::{self, Cause};
+use crate::api::text::hash::spec_hash;
 use crate::controller::agent_run::vcs::{self, Resolved};
 use crate::controller::policy::is_of_policy;
 use crate::controller::runs::{read_reason, told};

@@ -2,11 +2,11 @@
 
 use super::Ask;
 use crate::api::condition::{Lifecycle, Reason};
+use crate::api::crd::schema::IntOrString;
 use crate::api::kinds::agents::version_control_provider::{
     AuthMethod, TokenType, VcsAuth, VersionControlProviderSpec,
 };
 use crate::api::kinds::shared::SecretRef;
-use crate::api::schema::IntOrString;
 use crate::api::validate::host_auth;
 use crate::controller::agent_run::rules;
 use crate::controller::runs::told;

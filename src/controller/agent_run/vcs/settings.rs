@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::auth::{method, token_word};
 use crate::api::contract::env;
+use crate::api::crd::schema::FreeObject;
 use crate::api::kinds::agents::version_control_provider::{
     AuthMethod, TokenType, VcsProvider, VersionControlProviderSpec,
 };
 use crate::api::policy::Patterns;
-use crate::api::schema::FreeObject;
 use crate::api::validate::host_auth;
 use crate::kit::config::{self, Invalid, Reader, Setting, Value};
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::crd::schema::FreeObject;
 use crate::api::policy::Policy;
-use crate::api::schema::FreeObject;
 use crate::kit::config::Value as _;
 
 fn object<K: serde::de::DeserializeOwned>(name: &str, spec: Value) -> K {

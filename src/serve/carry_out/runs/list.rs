@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use super::view::Summary;
-use crate::api::cause::listed;
 use crate::api::kind::Kind;
+use crate::api::object::cause::listed;
 use crate::serve::answer::{self, Answer};
 use crate::serve::fault::Fault;
 use crate::serve::route::Route;

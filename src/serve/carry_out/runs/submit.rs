@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::policy;
 use crate::api::contract::{FIELD_MANAGER, annotation, label};
-use crate::api::examine::examine;
-use crate::api::hash::{json_hash, text_hash};
 use crate::api::kind::Kind;
-use crate::api::names::{Form, LabelValue};
+use crate::api::object::examine::examine;
+use crate::api::text::hash::{json_hash, text_hash};
+use crate::api::text::names::{Form, LabelValue};
 use crate::serve::answer::{self, Answer};
 use crate::serve::fault::{Fault, Reason};
 use crate::serve::service::Call;
@@ -268,7 +268,7 @@ pub(in crate::serve) fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fau
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::sanitise::for_log;
+    use crate::api::text::sanitise::for_log;
 
     fn submission(more: Value) -> Submission {
         let mut given = json!({"spec": {"agentRef": {"name": "coder"}}});

@@ -17,7 +17,7 @@ use super::shelf::{Change, Shelf};
 use super::status::{self, Known};
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
-use crate::api::sanitise::for_log;
+use crate::api::text::sanitise::for_log;
 use crate::cluster::{Scope, following};
 use crate::serve::carry_out::leader::Lease;
 use crate::serve::state::resource;

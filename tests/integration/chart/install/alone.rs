@@ -6,7 +6,7 @@ mod renewed;
 mod rollouts;
 mod traffic;
 
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 

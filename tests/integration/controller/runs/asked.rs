@@ -1,8 +1,8 @@
 //! What a run was asked for stays what it is.
 
 use agents::api::contract::env;
-use agents::api::hash::text_hash;
 use agents::api::kinds::AgentRun;
+use agents::api::text::hash::text_hash;
 use anyhow::{Context, Result};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::ConfigMap;

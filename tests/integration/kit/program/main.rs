@@ -4,7 +4,7 @@ use std::{convert::Infallible, net::SocketAddr, process::ExitCode, sync::Arc};
 
 use agents::{
     ADMIN_PATHS,
-    api::sanitise,
+    api::text::sanitise,
     kit::{
         args::{Common, Defaults},
         config::{Flags, Invalid, Reader, Setting, Settings},

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Instant};
 
 use agents::{
-    api::{contract::env as variable, rung::Rung},
+    api::{contract::env as variable, registration::rung::Rung},
     kit::args::variable as common,
 };
 use agents_webhook::args::variable as own;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use agents::api::{cause::Reason, kind::Kind, policy::Rule};
+use agents::api::{kind::Kind, object::cause::Reason, policy::Rule};
 use anyhow::Result;
 use support::fixtures::file_stem;
 

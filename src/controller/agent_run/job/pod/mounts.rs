@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use super::super::documents;
 use super::{PROMPT_FILE, PROMPT_FOLDER};
 use crate::api::kinds::shared::{SystemPromptKind, VolumeType};
-use crate::api::names::ChildName;
+use crate::api::text::names::ChildName;
 use crate::controller::agent_run::settings::Runner;
 use crate::controller::agent_run::vcs;
 use crate::controller::agent_run::work::{Prompt, Work};

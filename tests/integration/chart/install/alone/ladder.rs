@@ -3,7 +3,7 @@
 
 use agents::api::contract::label;
 use agents::api::kinds::AgentRun;
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace as NamespaceObject, Pod};

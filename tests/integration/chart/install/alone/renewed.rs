@@ -1,7 +1,7 @@
 //! A real cert-manager makes the certificate by the chart's issuer, has the API server trust it, and renews it while people
 //! work.
 
-use agents::api::rung::Rung;
+use agents::api::registration::rung::Rung;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Pod, Secret};

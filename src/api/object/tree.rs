@@ -1,0 +1,208 @@
+//! JSON that is looked at and not kept: a tree that borrows its texts, and what rules ask of any tree.
+//!
+//! A [`Value`] owns every key and every text, and costs an allocation for each. Most objects have no fault, so most trees
+//! are built, looked at once and thrown away; for those there is [`Tree`]. Wherever something is changed, compared or
+//! kept, a [`Value`] is the better one.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Number, Value};
+
+use crate::api::object::cause::quoted;
+
+/// What rules ask of a tree, whoever owns its texts. What is of another sort counts as absent.
+pub trait Json: Sized {
+    /// A field of an object.
+    fn field(&self, name: &str) -> Option<&Self>;
+    /// The text, if it is one.
+    fn text(&self) -> Option<&str>;
+    /// Whether it is true, if it is one of true and false.
+    fn truth(&self) -> Option<bool>;
+    /// The entries, if it is a list.
+    fn entries(&self) -> &[Self];
+}
+
+impl Json for Value {
+    fn field(&self, name: &str) -> Option<&Self> {
+        self.get(name)
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.as_str()
+    }
+
+    fn truth(&self) -> Option<bool> {
+        self.as_bool()
+    }
+
+    fn entries(&self) -> &[Self] {
+        self.as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A tree whose texts are borrowed unless they had to be unescaped. Fields are in the order of their names, and each
+/// stands once.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the sorts of JSON")]
+pub enum Tree<'a> {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Cow<'a, str>),
+    List(Vec<Tree<'a>>),
+    Fields(Vec<(Cow<'a, str>, Tree<'a>)>),
+}
+
+impl<'a> Tree<'a> {
+    /// Reads a tree.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no JSON, when it is nested so deeply that reading it could exhaust the stack, and when a key stands
+    /// twice, since two readers might then see two objects.
+    pub fn parse(text: &'a str) -> serde_json::Result<Self> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let tree = Strict.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(tree)
+    }
+}
+
+impl Json for Tree<'_> {
+    fn field(&self, name: &str) -> Option<&Self> {
+        let Self::Fields(fields) = self else {
+            return None;
+        };
+        let place = fields.binary_search_by(|(own, _)| (**own).cmp(name)).ok()?;
+        fields.get(place).map(|(_, value)| value)
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::List(_) | Self::Fields(_) => None,
+        }
+    }
+
+    fn truth(&self) -> Option<bool> {
+        match self {
+            Self::Bool(truth) => Some(*truth),
+            Self::Null | Self::Number(_) | Self::Text(_) | Self::List(_) | Self::Fields(_) => None,
+        }
+    }
+
+    fn entries(&self) -> &[Self] {
+        match self {
+            Self::List(entries) => entries,
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::Fields(_) => &[],
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Tree<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree<'de>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Tree<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Tree<'de>, E> {
+        Ok(Tree::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Tree<'de>, E> {
+        Ok(Tree::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Tree<'de>, E> {
+        Ok(Tree::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Tree<'de>, E> {
+        Ok(Number::from_f64(value).map_or(Tree::Null, Tree::Number))
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Tree<'de>, E> {
+        Ok(Tree::Text(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Tree<'de>, E> {
+        Ok(Tree::Text(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree<'de>, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree<'de>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = list.next_element_seed(self)? {
+            entries.push(entry);
+        }
+        Ok(Tree::List(entries))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree<'de>, A::Error> {
+        let mut fields: Vec<(Cow<'de, str>, Tree<'de>)> = Vec::new();
+        while let Some(key) = map.next_key_seed(Key)? {
+            let value = map.next_value_seed(self)?;
+            let before = |(known, _): &(Cow<'de, str>, Tree<'de>)| *known < key;
+            // The API server writes keys in order, so the place is nearly always the end.
+            let place = match fields.last() {
+                Some(last) if !before(last) => fields.partition_point(before),
+                Some(_) | None => fields.len(),
+            };
+            if fields.get(place).is_some_and(|(known, _)| *known == key) {
+                let key = quoted(&key);
+                return Err(A::Error::custom(format_args!("the key {key} stands twice")));
+            }
+            fields.insert(place, (key, value));
+        }
+        Ok(Tree::Fields(fields))
+    }
+}
+
+/// A key, borrowed if it can be.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'de, str>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Cow<'de, str>, E> {
+        Ok(Cow::Owned(key.to_owned()))
+    }
+}

@@ -1,3 +1,0 @@
-//! What the tests of several modules read.
-
-pub(super) mod fixtures;
