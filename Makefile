@@ -35,6 +35,8 @@ export RUST_TEST_THREADS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2))
 PROFILE := cargo test --package agents --lib --no-default-features --features profile
 # What a run says is kept beside what cargo builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Clippy and the compiler share nothing but macros, so each has a folder: neither waits for the other.
+LINT := --target-dir '$(TARGET)/lint'
 # Who drives a program that is measured need not be linked as that program is, which takes minutes. The lab must be beside it.
 DRIVER := cargo build --quiet --profile simulation --package agents-tests --bin lab && \
 	cargo bench --quiet --profile simulation --package agents-bench
@@ -53,11 +55,11 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@echo '==> Building the lab program'
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
-	@echo '==> Building Kubernetes, Prometheus and cargo-deny in the background, while the sources are linted and compiled'
-	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) deny >'$(TARGET)/deny.log' 2>&1 & deny=$$!; \
-		trap 'kill -- -$$tools -$$deny $$tools $$deny 2>/dev/null || true' EXIT; \
-		$(MAKE) lint-sources && cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && \
-		{ wait $$deny && denied=0 || denied=1; cat '$(TARGET)/deny.log'; trap - EXIT; exit $$denied; }
+	@echo '==> Building Kubernetes, Prometheus and cargo-deny and linting in the background, while the sources are compiled'
+	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) lint >'$(TARGET)/lint.log' 2>&1 & lint=$$!; \
+		trap 'kill -- -$$tools -$$lint $$tools $$lint 2>/dev/null || true' EXIT; \
+		cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && \
+		{ wait $$lint && linted=0 || linted=1; cat '$(TARGET)/lint.log'; trap - EXIT; exit $$linted; }
 	@echo '==> Running the tests'
 	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \
 	$(PROFILE) admin::profile 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
@@ -78,9 +80,9 @@ lint: lint-sources deny ## Format, clippy, every package alone, licences and wha
 lint-sources: ## The same without licences and what else is linked
 	@echo '==> Format' && cargo fmt --all --check
 	@echo '==> Clippy, every package alone' && for package in $(PACKAGES); do \
-		echo "    $$package" && cargo clippy --quiet --package $$package --all-targets -- --deny warnings; done
-	@cargo clippy --quiet --package agents --no-default-features --all-targets -- --deny warnings
-	@echo '==> With every feature' && cargo clippy --quiet $(PROGRAMS:%=--package %) --all-features --all-targets -- --deny warnings
+		echo "    $$package" && cargo clippy --quiet $(LINT) --package $$package --all-targets -- --deny warnings; done
+	@cargo clippy --quiet $(LINT) --package agents --no-default-features --all-targets -- --deny warnings
+	@echo '==> With every feature' && cargo clippy --quiet $(LINT) $(PROGRAMS:%=--package %) --all-features --all-targets -- --deny warnings
 
 .PHONY: generate
 generate: ## Write crds/, the dashboards, the copies in the chart and the generated documents from the sources; scrapes the programs, so it starts a lab
