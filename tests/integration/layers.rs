@@ -141,7 +141,7 @@ fn kit_knows_no_kubernetes_object() {
 #[test]
 fn webhook_and_sidecar_see_neither_the_controller_nor_each_other() {
     for (program, other) in [("webhook", "agents_sidecar"), ("sidecar", "agents_webhook")] {
-        let banned = ["agents::controller", "agents::cli", other];
+        let banned = ["agents::controller", "agents::serve", "agents::cli", other];
         let files = sources(&format!("{program}/src"));
         assert_eq!(offences(&files, &banned), Vec::<String>::new());
     }
@@ -234,6 +234,40 @@ fn files_and_functions_can_be_read_without_getting_lost() {
     }
     assert!(measured > 1_000, "found only {measured} functions");
     assert_eq!(too_long, Vec::<String>::new());
+    let excused = LISTS.iter().map(|(file, _)| file).chain(LONG_FILES);
+    let gone: Vec<_> = excused
+        .filter(|file| !repository().join(file).is_file())
+        .collect();
+    assert_eq!(gone, Vec::<&&str>::new(), "excused and not there");
+}
+
+/// The path of one run or one point, step by step, and the programs that tests start: more files than subjects.
+const WIDE_FOLDERS: &[&str] = &[
+    "sidecar/src/otlp",
+    "sidecar/src/store",
+    "src/cli/check",
+    "src/controller/agent_run",
+    "src/serve",
+    "tests/integration",
+    "tests/integration/chart",
+    "tests/support",
+    "webhook/src",
+];
+
+#[test]
+fn a_folder_can_be_taken_in_at_a_glance() {
+    const FOLDER: usize = 14;
+    let mut folders = BTreeMap::<String, usize>::new();
+    for (file, _) in ["src", "webhook/src", "sidecar/src", "tests"]
+        .into_iter()
+        .flat_map(files)
+    {
+        let folder = Path::new(&file).parent().unwrap();
+        *folders.entry(folder.display().to_string()).or_default() += 1;
+    }
+    let wide = folders.into_iter().filter(|(_, files)| *files > FOLDER);
+    let wide: Vec<_> = wide.map(|(folder, _)| folder).collect();
+    assert_eq!(wide, WIDE_FOLDERS, "wider than {FOLDER} files");
 }
 
 #[test]
