@@ -1,12 +1,11 @@
-//! Who gets to work at once. Memory is bounded by it: of small bodies there is at most one per connection, 64 KiB each, and
-//! large ones have a few places of their own.
+//! Who gets to work at once. Memory is bounded by it: of a body that has no place there are at most 64 KiB and the piece that
+//! came with them, one per connection, and large ones have a few places of their own.
 
 use std::sync::Arc;
 
 use agents::kit::http::ServerMetrics;
 use agents::kit::telemetry::propagation::Whereabouts;
 use bytes::Bytes;
-use hyper::body::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::timeout_at;
@@ -20,8 +19,8 @@ use crate::subject::Door;
 
 /// Bodies up to here are judged where they are read; that takes less time than handing them over. Larger ones would
 /// keep other connections waiting.
-const SMALL: u64 = 64 * 1024;
-/// Large bodies at a time. Each may have 7 MiB, and a tree of several times that.
+pub(super) const SMALL: usize = 64 * 1024;
+/// Large bodies at a time. Each may have 7 MiB, and trees of three times that (`api::object::tree`).
 const LARGE_AT_ONCE: usize = 4;
 
 /// The room that there is for work.
@@ -79,7 +78,7 @@ impl Room {
         })
     }
 
-    /// A place for a review whose body is large and still to be read. It waits until there is room for its kind, and only
+    /// A place for a review whose body is large and the rest of it still to be read. It waits until there is room for its kind, and only
     /// then takes a place among all: so large ones hold up nobody but each other, however many there are.
     pub(super) async fn enter_large(&self) -> Option<Place> {
         let large = Arc::clone(&self.large).acquire_owned().await.ok()?;
@@ -89,11 +88,6 @@ impl Room {
             ..place
         })
     }
-}
-
-/// Whether a body says that it is small. One that does not say how long it is may be large.
-pub(super) fn is_small<B: Body>(body: &B) -> bool {
-    body.size_hint().upper().is_some_and(|size| size <= SMALL)
 }
 
 impl Place {
