@@ -57,7 +57,7 @@ async fn a_refusal_is_logged_with_its_trace_and_without_what_was_refused() -> Re
     let refused = refused.with_context(|| log.clone())?;
     assert_eq!(
         (&refused["trace_id"], &refused["level"], &refused["name"]),
-        (&json!(TRACE), &json!("info"), &json!("leaky")),
+        (&json!(TRACE), &json!("INFO"), &json!("leaky")),
         "{refused}"
     );
     for text in [TOKEN, WORD] {
