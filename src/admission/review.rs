@@ -3,6 +3,7 @@
 //! One pass over the bytes finds everything that decisions look at; specs and statuses stay text until someone needs
 //! them, and what nobody needs (managed fields, most annotations) is never built. Decides nothing.
 
+mod few;
 mod json;
 mod metadata;
 mod uid;
@@ -15,6 +16,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
+use few::few;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -33,6 +35,12 @@ impl Deref for Text<'_> {
 
     fn deref(&self) -> &str {
         &self.0
+    }
+}
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        self
     }
 }
 
@@ -112,7 +120,7 @@ pub struct User<'a> {
     #[serde(borrow, default)]
     pub username: Text<'a>,
     /// Groups that the user is in.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "few")]
     pub groups: Option<Vec<Text<'a>>>,
 }
 

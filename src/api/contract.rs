@@ -251,11 +251,11 @@ pub mod env {
     pub const SUPPORTING_ENABLED: &str = "JANGAR_SUPPORTING_CONTROLLER_ENABLED";
     /// Namespaces in which they are.
     pub const SUPPORTING_NAMESPACES: &str = "JANGAR_SUPPORTING_CONTROLLER_NAMESPACES";
-    /// Labels that every run must have.
+    /// Labels that every AgentRun must have.
     pub const LABELS_REQUIRED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_REQUIRED";
-    /// The only labels that a run may have.
+    /// The only labels that an AgentRun may have.
     pub const LABELS_ALLOWED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_ALLOWED";
-    /// Labels that no run may have.
+    /// Labels that no AgentRun may have.
     pub const LABELS_DENIED: &str = "JANGAR_AGENTS_CONTROLLER_LABELS_DENIED";
     /// The only images that anything may use.
     pub const IMAGES_ALLOWED: &str = "JANGAR_AGENTS_CONTROLLER_IMAGES_ALLOWED";

@@ -33,11 +33,11 @@ closed_words! {
     /// A rule of the policy; each has a mode of its own.
     #[derive(Serialize, Deserialize)]
     pub enum Rule {
-        /// Labels that every run must have.
+        /// Labels that every AgentRun must have.
         RequiredLabels,
-        /// Labels that no run may have.
+        /// Labels that no AgentRun may have.
         DeniedLabels,
-        /// The only labels that a run may have.
+        /// The only labels that an AgentRun may have.
         AllowedLabels,
         /// Images that nothing may use.
         DeniedImages,
@@ -92,7 +92,7 @@ impl fmt::Display for Mode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Policy {
-    /// Rules about labels of runs.
+    /// Rules about labels of AgentRuns.
     pub labels: LabelRules,
     /// Rules about images.
     pub images: ImageRules,

@@ -25,7 +25,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::Service;
 
-pub use body::{BodyError, TextBody, read_body, text};
+pub use body::{BodyError, Come, TextBody, declares_more, read_body, text};
 pub use metrics::{Metrics, ServerMetrics};
 pub use trace::{Traced, Tracing, traced};
 

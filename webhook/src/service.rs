@@ -1,11 +1,12 @@
 //! The service behind the admission port: method, path, content type, body and time; no rules.
 //!
-//! `budget` is how long an answer may take, `work` is who gets to work at once, `answer` is one review from bytes to
-//! bytes.
+//! `budget` is how long an answer may take, `receive` reads the body, `work` is who gets to work at once, `answer` is one
+//! review from bytes to bytes.
 
 mod answer;
 mod budget;
 mod claim;
+mod receive;
 mod sampler;
 #[cfg(test)]
 mod tests;
@@ -14,21 +15,20 @@ mod work;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use agents::kit::http::{BodyError, BoxError, HttpService, TextBody, read_body, traced};
+use agents::kit::http::{BoxError, HttpService, TextBody, traced};
 use agents::kit::telemetry::Requests;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::Full;
 use hyper::body::Body;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tower::ServiceBuilder;
 
 pub use answer::{Admission, Answer, Rules, Side};
 use budget::Budget;
+use receive::{Undecided, receive};
 pub use work::Room;
-use work::{Place, is_small};
 
-use crate::metrics::{Metrics, Phase};
 use crate::refusal::Refusal;
 use crate::review::uid_of;
 use crate::subject::Door;
@@ -89,65 +89,10 @@ where
     let _in_flight = admission.metrics().begin();
     match receive(admission.metrics(), room, budget, body).await {
         Ok((place, body)) => place.work(admission, door, budget, body).await,
-        Err((refusal, body)) => {
-            let uid = uid_of(&body).unwrap_or_default();
+        Err(Undecided { refusal, come }) => {
+            let uid = uid_of(&come).unwrap_or_default();
             admission.refuse(Some(door), &uid, &refusal)
         }
-    }
-}
-
-/// The body, and a place to work on it. A small body is read first, so that slow senders hold no place; a large one may
-/// come only where there is a place for it, or it would fill the memory. A refusal comes with what has been read, so
-/// that its answer can name the question.
-async fn receive<B>(
-    metrics: &Metrics,
-    room: &Room,
-    budget: Budget,
-    body: B,
-) -> Result<(Place, Bytes), (Refusal, Bytes)>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let unread = |refusal| (refusal, Bytes::new());
-    let limit = BODY_LIMIT;
-    if usize::try_from(body.size_hint().lower()).is_ok_and(|declared| declared > limit) {
-        return Err(unread(Refusal::TooLarge { limit }));
-    }
-    if is_small(&body) {
-        let body = read(metrics, budget, body).await.map_err(unread)?;
-        let Some(place) = room.enter() else {
-            return Err((Refusal::Shed, body));
-        };
-        let started = Instant::now();
-        room.fill().await;
-        metrics.took(Phase::Queue, started.elapsed());
-        return Ok((place, body));
-    }
-    let started = Instant::now();
-    let place = match timeout_at(budget.deadline, room.enter_large()).await {
-        Ok(place) => place.ok_or_else(|| unread(Refusal::Shed))?,
-        Err(_) => return Err(unread(Refusal::Late)),
-    };
-    metrics.took(Phase::Queue, started.elapsed());
-    let body = read(metrics, budget, body).await.map_err(unread)?;
-    Ok((place, body))
-}
-
-async fn read<B>(metrics: &Metrics, budget: Budget, body: B) -> Result<Bytes, Refusal>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BoxError>,
-{
-    let started = Instant::now();
-    match timeout_at(budget.reading(started), read_body(body, BODY_LIMIT)).await {
-        Ok(Ok(body)) => {
-            metrics.took(Phase::Read, started.elapsed());
-            Ok(body)
-        }
-        Ok(Err(BodyError::TooLarge { limit })) => Err(Refusal::TooLarge { limit }),
-        Ok(Err(BodyError::Broken(_))) => Err(Refusal::Broken),
-        Err(_) => Err(Refusal::Late),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::api::object::cause::quoted;
+use crate::api::object::tree::Allowance;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
@@ -18,26 +19,28 @@ pub struct Unreadable(String);
 ///
 /// # Errors
 ///
-/// When a key stands twice, since two readers might then see two objects, and when it is nested so deeply that reading
-/// it could exhaust the stack. The API server sends neither on its own account.
+/// When a key stands twice, since two readers might then see two objects, when it is nested so deeply that reading it
+/// could exhaust the stack, and when it holds so much that it could exhaust the memory. The API server sends none of
+/// these on its own account.
 pub fn read(raw: &RawValue) -> Result<Value, Unreadable> {
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    let read = Strict.deserialize(&mut deserializer);
+    let read = Strict(&Allowance::default()).deserialize(&mut deserializer);
     read.map_err(|error| Unreadable(error.to_string()))
 }
 
 #[derive(Clone, Copy)]
-struct Strict;
+struct Strict<'l>(&'l Allowance);
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.0.value()?;
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,11 +63,13 @@ impl<'de> Visitor<'de> for Strict {
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.0.text(value)?;
         Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.0.text(&value)?;
         Ok(Value::String(value))
     }
 
@@ -83,6 +88,7 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
+            self.0.field(&key, map.is_empty())?;
             let value = entries.next_value_seed(self)?;
             match map.entry(key) {
                 Entry::Vacant(place) => {

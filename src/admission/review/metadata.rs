@@ -4,10 +4,12 @@ use std::fmt;
 
 use crate::api::contract::annotation;
 use crate::api::object::cause::quoted;
+use crate::api::object::tree::{Allowance, in_order};
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::Text;
+use super::few::few;
 
 /// Who an object is.
 #[derive(Debug, Default, Deserialize)]
@@ -35,7 +37,7 @@ pub struct Metadata<'a> {
     #[serde(borrow, default)]
     pub annotations: Option<Annotations<'a>>,
     /// What it belongs to.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "few")]
     pub owner_references: Option<Vec<Owner<'a>>>,
 }
 
@@ -85,23 +87,21 @@ impl<'de> Visitor<'de> for EachOnce {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels<'de>, A::Error> {
-        let mut labels: Vec<(Text<'de>, Text<'de>)> = Vec::new();
+        let (mut labels, allowance) = (Vec::<(Text<'de>, Text<'de>)>::new(), Allowance::default());
         while let Some((key, value)) = map.next_entry::<Text<'de>, Text<'de>>()? {
-            // The API server writes them in order, so the place is nearly always the end.
-            let before = |(known, _): &(Text<'de>, Text<'de>)| *known < key;
-            let place = match labels.last() {
-                Some(last) if !before(last) => labels.partition_point(before),
-                Some(_) | None => labels.len(),
-            };
-            if labels.get(place).is_some_and(|(known, _)| *known == key) {
-                let key = quoted(&key);
-                return Err(A::Error::custom(format_args!(
-                    "the label {key} stands twice"
-                )));
-            }
-            labels.insert(place, (key, value));
+            allowance.field(&key, labels.is_empty())?;
+            allowance.text(&value)?;
+            labels.push((key, value));
         }
-        Ok(Labels(labels))
+        match in_order(&mut labels) {
+            Ok(()) => Ok(Labels(labels)),
+            Err(twice) => {
+                let key = quoted(twice);
+                Err(A::Error::custom(format_args!(
+                    "the label {key} stands twice"
+                )))
+            }
+        }
     }
 }
 

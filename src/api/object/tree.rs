@@ -4,6 +4,7 @@
 //! are built, looked at once and thrown away; for those there is [`Tree`]. Wherever something is changed, compared or
 //! kept, a [`Value`] is the better one.
 
+mod allowance;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
+pub use allowance::Allowance;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
@@ -65,11 +67,11 @@ impl<'a> Tree<'a> {
     ///
     /// # Errors
     ///
-    /// When the text is no JSON, when it is nested so deeply that reading it could exhaust the stack, and when a key stands
-    /// twice, since two readers might then see two objects.
+    /// When the text is no JSON, when it is nested so deeply that reading it could exhaust the stack, when it holds so much
+    /// that it could exhaust the memory, and when a key stands twice, since two readers might then see two objects.
     pub fn parse(text: &'a str) -> serde_json::Result<Self> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let tree = Strict.deserialize(&mut deserializer)?;
+        let tree = Strict(&Allowance::default()).deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(tree)
     }
@@ -107,17 +109,18 @@ impl Json for Tree<'_> {
 }
 
 #[derive(Clone, Copy)]
-struct Strict;
+struct Strict<'l>(&'l Allowance);
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Tree<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree<'de>, D::Error> {
+        self.0.value()?;
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Tree<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,11 +143,13 @@ impl<'de> Visitor<'de> for Strict {
         Ok(Number::from_f64(value).map_or(Tree::Null, Tree::Number))
     }
 
-    fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Tree<'de>, E> {
+    fn visit_borrowed_str<E: Error>(self, value: &'de str) -> Result<Tree<'de>, E> {
+        self.0.text(value)?;
         Ok(Tree::Text(Cow::Borrowed(value)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Tree<'de>, E> {
+    fn visit_str<E: Error>(self, value: &str) -> Result<Tree<'de>, E> {
+        self.0.text(value)?;
         Ok(Tree::Text(Cow::Owned(value.to_owned())))
     }
 
@@ -163,21 +168,36 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree<'de>, A::Error> {
         let mut fields: Vec<(Cow<'de, str>, Tree<'de>)> = Vec::new();
         while let Some(key) = map.next_key_seed(Key)? {
-            let value = map.next_value_seed(self)?;
-            let before = |(known, _): &(Cow<'de, str>, Tree<'de>)| *known < key;
-            // The API server writes keys in order, so the place is nearly always the end.
-            let place = match fields.last() {
-                Some(last) if !before(last) => fields.partition_point(before),
-                Some(_) | None => fields.len(),
-            };
-            if fields.get(place).is_some_and(|(known, _)| *known == key) {
-                let key = quoted(&key);
-                return Err(A::Error::custom(format_args!("the key {key} stands twice")));
-            }
-            fields.insert(place, (key, value));
+            self.0.field(&key, fields.is_empty())?;
+            fields.push((key, map.next_value_seed(self)?));
         }
-        Ok(Tree::Fields(fields))
+        match in_order(&mut fields) {
+            Ok(()) => Ok(Tree::Fields(fields)),
+            Err(twice) => {
+                let key = quoted(twice);
+                Err(A::Error::custom(format_args!("the key {key} stands twice")))
+            }
+        }
     }
+}
+
+/// Puts pairs in the order of their keys. The API server writes keys in order, so there is nearly always nothing to do; and
+/// where there is, it is done once and not with each key, or a long object in the wrong order would take minutes.
+///
+/// # Errors
+///
+/// The first key that stands twice.
+pub fn in_order<K: Ord + AsRef<str>, V>(pairs: &mut [(K, V)]) -> Result<(), &str> {
+    if pairs.is_sorted_by(|(one, _), (next, _)| one < next) {
+        return Ok(());
+    }
+    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut neighbours = pairs.windows(2);
+    let twice = neighbours.find_map(|pair| match pair {
+        [(one, _), (next, _)] if one == next => Some(one.as_ref()),
+        _ => None,
+    });
+    twice.map_or(Ok(()), Err)
 }
 
 /// A key, borrowed if it can be.

@@ -80,6 +80,23 @@ fn labels_are_required_denied_and_allowed_by_key() {
 }
 
 #[test]
+fn labels_of_other_kinds_are_nobodys_business() {
+    let policy = policy(json!({"labels": {
+        "required": ["team"], "denied": ["internal/*"], "allowed": ["team"],
+    }}));
+    let labels = json!({"internal/x": "1", "free": "1"});
+    let (nowhere, object) = (
+        Surroundings::default(),
+        json!({"metadata": {"labels": labels}, "spec": {}}),
+    );
+    for kind in Kind::ALL {
+        let intake = Intake::of(kind, &object, &nowhere, &policy.defaults);
+        let is_judged = !evaluate(&policy, &intake).is_empty();
+        assert_eq!(is_judged, kind == Kind::AgentRun, "{kind}");
+    }
+}
+
+#[test]
 fn images_are_judged_wherever_a_run_takes_them_from() {
     let policy = policy(json!({
         "images": {"allowed": ["good/*"], "denied": ["*:latest"]}, "defaults": {"image": "operator/runner:1"},

@@ -25,11 +25,11 @@ pub struct Settings {
 /// joined, so that what is in force can be read in one place. `[]` sets an empty list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Labels that every run must have.
+    /// Labels that every AgentRun must have.
     pub labels_required: Option<Vec<String>>,
-    /// The only labels that a run may have.
+    /// The only labels that an AgentRun may have.
     pub labels_allowed: Option<Vec<String>>,
-    /// Labels that no run may have.
+    /// Labels that no AgentRun may have.
     pub labels_denied: Option<Vec<String>>,
     /// The only images that anything may use.
     pub images_allowed: Option<Vec<String>>,
@@ -166,14 +166,14 @@ impl Overrides {
     fn read_rules(reader: &mut Reader<'_>) -> Result<Self, Invalid> {
         let mut list =
             |variable, help| reader.optional(Setting::<Vec<String>>::new(variable, help));
-        let labels_required = list(env::LABELS_REQUIRED, "Labels that every run must have");
+        let labels_required = list(env::LABELS_REQUIRED, "Labels that every AgentRun must have");
         let labels_allowed = list(
             env::LABELS_ALLOWED,
-            "The only labels that a run may have, as patterns with *; all if empty",
+            "The only labels that an AgentRun may have, as patterns with *; all if empty",
         );
         let labels_denied = list(
             env::LABELS_DENIED,
-            "Labels that no run may have, as patterns with *",
+            "Labels that no AgentRun may have, as patterns with *",
         );
         let images_allowed = list(
             env::IMAGES_ALLOWED,

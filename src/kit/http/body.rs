@@ -51,42 +51,99 @@ const AHEAD: usize = 1024 * 1024;
 
 /// The whole body, if it has at most `limit` bytes. One that says beforehand that it has more is not read at all.
 ///
-/// One that comes at once is not copied. Others are, piece by piece as they come: so the next piece is read to where this one
-/// was, which the processor still has at hand.
+/// # Errors
+///
+/// When it has more, or breaks off.
 pub async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if declared > limit {
+    if declares_more(&body, limit) {
         return Err(BodyError::TooLarge { limit });
     }
-    let mut body = pin!(body);
-    let (mut first, mut whole) = (Bytes::new(), BytesMut::new());
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| BodyError::Broken(error.into()))?;
-        let Ok(piece) = frame.into_data() else {
-            continue; // trailers, of which no service of ours knows any
-        };
-        if piece.len() > limit - first.len() - whole.len() {
-            return Err(BodyError::TooLarge { limit });
+    let (mut body, mut come) = (pin!(body), Come::default());
+    come.read(&mut body, limit, limit).await?;
+    Ok(come.into_bytes())
+}
+
+/// Whether a body says beforehand that it has more bytes than these.
+pub fn declares_more(body: &impl Body, limit: usize) -> bool {
+    usize::try_from(body.size_hint().lower()).map_or(true, |declared| declared > limit)
+}
+
+/// What has come of a body. It is kept when the rest does not come, so that the answer can still say what was asked.
+///
+/// A body that comes at once is not copied. Others are, piece by piece as they come: so the next piece is read to where this
+/// one was, which the processor still has at hand.
+#[derive(Debug, Default)]
+pub struct Come {
+    first: Bytes,
+    whole: BytesMut,
+}
+
+impl Come {
+    /// Reads on until there are more than `enough` bytes, and says whether the body ended before that. Whoever stops
+    /// waiting for it loses nothing and can go on later.
+    ///
+    /// # Errors
+    ///
+    /// When the body has more than `limit` bytes, or breaks off. What came before is kept.
+    pub async fn read<B>(
+        &mut self,
+        body: &mut B,
+        enough: usize,
+        limit: usize,
+    ) -> Result<bool, BodyError>
+    where
+        B: Body<Data = Bytes> + Unpin,
+        B::Error: Into<BoxError>,
+    {
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let ahead = announced.min(AHEAD).min(enough);
+        if !self.whole.is_empty() {
+            self.whole.reserve(ahead);
         }
-        if first.is_empty() && whole.is_empty() {
-            first = piece;
-            continue;
+        while self.len() <= enough {
+            let Some(frame) = body.frame().await else {
+                return Ok(true);
+            };
+            let frame = frame.map_err(|error| BodyError::Broken(error.into()))?;
+            let Ok(piece) = frame.into_data() else {
+                continue; // trailers, of which no service of ours knows any
+            };
+            if piece.len() > limit - self.len() {
+                return Err(BodyError::TooLarge { limit });
+            }
+            self.add(piece, ahead);
         }
-        if whole.is_empty() {
-            whole.reserve(declared.min(AHEAD).max(first.len() + piece.len()));
-            whole.extend_from_slice(&first);
-            first = Bytes::new();
-        }
-        whole.extend_from_slice(&piece);
+        Ok(false)
     }
-    Ok(match whole.is_empty() {
-        true => first,
-        false => whole.freeze(),
-    })
+
+    fn add(&mut self, piece: Bytes, ahead: usize) {
+        if self.first.is_empty() && self.whole.is_empty() {
+            self.first = piece;
+            return;
+        }
+        if self.whole.is_empty() {
+            self.whole.reserve(ahead.max(self.len() + piece.len()));
+            self.whole.extend_from_slice(&self.first);
+            self.first = Bytes::new();
+        }
+        self.whole.extend_from_slice(&piece);
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() + self.whole.len()
+    }
+
+    /// All of it.
+    pub fn into_bytes(self) -> Bytes {
+        match self.whole.is_empty() {
+            true => self.first,
+            false => self.whole.freeze(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +179,22 @@ mod tests {
             let response = error.expect_err("too large").response();
             assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
         }
+    }
+
+    #[tokio::test]
+    async fn what_has_come_is_kept_whatever_becomes_of_the_rest() {
+        let (mut body, mut come) = (pieces(&[4, 6, 3]), Come::default());
+        assert!(!come.read(&mut body, 3, 100).await.expect("a first part"));
+        assert_eq!(come.len(), 4);
+        assert!(!come.read(&mut body, 9, 100).await.expect("a second part"));
+        assert_eq!(come.len(), 10);
+        let too_large = come.read(&mut body, 12, 12).await;
+        assert!(matches!(too_large, Err(BodyError::TooLarge { limit: 12 })));
+        assert_eq!(come.into_bytes(), Bytes::from_static(b"xxxxxxxxxx"));
+
+        let (mut body, mut come) = (pieces(&[4, 6]), Come::default());
+        assert!(come.read(&mut body, 10, 100).await.expect("all of it"));
+        assert_eq!(come.into_bytes().len(), 10);
     }
 
     #[tokio::test]

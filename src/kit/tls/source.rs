@@ -44,8 +44,8 @@ pub struct Source {
     metrics: Metrics,
     followed: Followed,
     wire: Option<Wire>,
-    /// What is wrong with the files while there is nothing to serve with.
-    missing: Option<String>,
+    /// What is wrong with the files, whether or not there is an older pair to serve with.
+    refused: Option<String>,
     notices: broadcast::Sender<Notice>,
 }
 
@@ -64,7 +64,7 @@ impl Source {
             metrics,
             followed: Followed::new(Demands { names, clients }),
             wire: None,
-            missing: None,
+            refused: None,
             notices: broadcast::Sender::new(NOTICES),
         }
     }
@@ -127,14 +127,18 @@ impl Source {
 
     /// One look at what the files hold now.
     fn look(&mut self, seen: Look, now: Timestamp) {
-        match self.followed.judge(seen, now) {
+        let verdict = self.followed.judge(seen, now);
+        // The pair in use may come back without being swapped in.
+        let is_back = !self.followed.doubts() && self.refused.take().is_some();
+        match verdict {
+            Verdict::Same if is_back => {}
             Verdict::Same => return,
             Verdict::Swap(checked) => self.swap(checked),
             Verdict::Refuse(reason) => {
                 self.metrics.reloaded(Reload::Refused);
                 let kept = self.followed.in_use();
                 tracing::warn!(error = %reason, kept, "Certificate files cannot be used");
-                self.missing = (!kept).then(|| reason.to_string());
+                self.refused = Some(reason.to_string());
                 self.tell(Notice::Refused { reason, kept });
             }
             Verdict::Warn(not_after) => {
@@ -157,7 +161,6 @@ impl Source {
         } = checked;
         let not_after = term.not_after;
         self.tls.replace(current);
-        self.missing = None;
         self.metrics.not_after.set(not_after.as_second());
         self.metrics.reloaded(Reload::Ok);
         tracing::info!(%not_after, "Certificate in use");
@@ -177,7 +180,7 @@ impl Source {
         let known = self.wire.as_ref().map(Wire::known);
         let confirmed = known == Some(Known::Confirmed);
         self.metrics.on_wire.set(confirmed.into());
-        if let Some(reason) = &self.missing {
+        if let (Some(reason), false) = (&self.refused, self.followed.in_use()) {
             return self.gate.close(reason.clone());
         }
         if let Some(not_after) = self.followed.expired() {
@@ -189,8 +192,19 @@ impl Source {
             Some(Known::Doubtful(reason)) => self.gate.close(reason),
             // A swap does not take the program out of service; a first pair does not bring it in before it is seen.
             Some(Known::Waiting) => {}
-            Some(Known::Confirmed) | None if self.followed.in_use() => self.gate.open(),
+            Some(Known::Confirmed) | None if self.followed.in_use() => self.open_gate(),
             Some(Known::Confirmed) | None => {}
+        }
+    }
+
+    /// A pair on disk that cannot be used takes nobody out of service: the one in use is as good as before, and all replicas
+    /// have the same files. So it is said, and that is all.
+    fn open_gate(&self) {
+        match &self.refused {
+            Some(reason) => self
+                .gate
+                .open_but(format!("files on disk refused: {reason}")),
+            None => self.gate.open(),
         }
     }
 }

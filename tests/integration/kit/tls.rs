@@ -108,6 +108,21 @@ impl Running {
         wait::retry("an open gate", DEADLINE, open).await.unwrap();
     }
 
+    /// Waits until the gate is open and says this besides, or nothing.
+    async fn ready_but(&self, note: Option<&str>) {
+        let says = || async {
+            let gate = self.readiness.gates().remove(0);
+            let said = gate.note.as_deref();
+            let is_it = note.map_or(said.is_none(), |note| {
+                said.is_some_and(|said| said.starts_with(note))
+            });
+            ensure!(gate.closed.is_none() && is_it, "{gate:?}");
+            Ok(())
+        };
+        let what = note.unwrap_or("an open gate without a note");
+        wait::retry(what, DEADLINE, says).await.unwrap();
+    }
+
     /// The next thing that people should hear of.
     async fn notice(&mut self) -> Notice {
         let notice = timeout(DEADLINE, self.notices.recv()).await;
@@ -291,8 +306,11 @@ async fn a_pair_for_another_name_or_of_another_issuer_is_refused_and_said_so() {
         running
             .shows(&authority.client(None), &pair.certificate)
             .await;
+        let note = format!("files on disk refused: {expected}");
+        running.ready_but(Some(&note)).await;
     }
-    running.ready().await;
+    mount.swap(&pair);
+    running.ready_but(None).await;
     running.end().await;
 }
 

@@ -95,8 +95,9 @@ async fn every_example_is_accepted_and_nothing_is_warned_about() -> Result<()> {
 async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<()> {
     support::own_lab!();
     let here = hook::calm_namespace("three-faults").await?;
+    // The schema knows the types of a runtime; what a parameter or a Secret may be called, only the rules know.
     let faulty = smallest(Kind::AgentRun, "faulty").spec(
-        json!({"runtime": {"type": "jbo"}, "parameters": {"a b": ""}, "ttlSecondsAfterFinished": -1}),
+        json!({"runtime": {"type": "jbo"}, "parameters": {"a b": ""}, "secrets": ["Model Key"]}),
     );
     let apply = ["apply", "--filename", "-"];
     let faulty = faulty.to_string();
@@ -110,7 +111,7 @@ async fn faults_of_schema_and_rules_are_told_at_once_with_one_event() -> Result<
     let expected = [
         "spec.parameters[a b]",
         "spec.runtime.type",
-        "spec.ttlSecondsAfterFinished",
+        "spec.secrets[0]",
     ];
     assert_eq!(
         (said.code, &*causes),

@@ -32,9 +32,9 @@ impl Budget {
         }
     }
 
-    /// By when the body must be there, if it begins to come now.
-    pub(super) fn reading(self, now: Instant) -> Instant {
-        self.deadline.min(now + BODY)
+    /// By when the body must be there, if so much time has been spent waiting for it before now.
+    pub(super) fn reading(self, now: Instant, spent: Duration) -> Instant {
+        self.deadline.min(now + BODY.saturating_sub(spent))
     }
 
     /// Whether it is too late to begin.
@@ -74,8 +74,14 @@ mod tests {
                 "{query:?}"
             );
         }
-        for (query, millis) in [("timeout=10s", 3000), ("timeout=2s", 1800)] {
-            let reading = Budget::of(Some(query), now).reading(now);
+        for (query, spent, millis) in [
+            ("timeout=10s", 0, 3000),
+            ("timeout=10s", 1000, 2000),
+            ("timeout=10s", 4000, 0),
+            ("timeout=2s", 0, 1800),
+        ] {
+            let spent = Duration::from_millis(spent);
+            let reading = Budget::of(Some(query), now).reading(now, spent);
             assert_eq!(reading - now, Duration::from_millis(millis), "{query}");
         }
         assert!(Budget::of(Some("timeout=0s"), now).is_spent());

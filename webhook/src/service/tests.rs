@@ -14,9 +14,13 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
+use agents::kit::http::read_body;
+use tokio::time::timeout_at;
+
 use super::claim::Claim;
 use super::*;
 use crate::fixtures::{object, review, webhook, webhook_with};
+use crate::metrics::Metrics;
 
 type Asked = Request<Full<Bytes>>;
 
@@ -136,14 +140,40 @@ async fn a_body_that_does_not_come_is_given_up_before_the_api_server_does() {
 
 /// A request whose body is announced but never comes.
 fn dawdling(length: Option<u64>) -> Request<Dawdling> {
-    Request::post("/validate?timeout=30s")
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Dawdling { length })
-        .unwrap()
+    Dawdling::announcing(length).asked()
 }
 
+/// A body of which a beginning comes.
 struct Dawdling {
     length: Option<u64>,
+    beginning: Vec<Bytes>,
+    breaks_off: bool,
+}
+
+impl Dawdling {
+    fn announcing(length: Option<u64>) -> Self {
+        Self {
+            length,
+            beginning: Vec::new(),
+            breaks_off: false,
+        }
+    }
+
+    /// The same, of which these bytes come, in pieces.
+    fn beginning(self, bytes: &[u8]) -> Self {
+        let pieces = bytes.chunks(16 * 1024).rev();
+        Self {
+            beginning: pieces.map(Bytes::copy_from_slice).collect(),
+            ..self
+        }
+    }
+
+    fn asked(self) -> Request<Self> {
+        Request::post("/validate?timeout=30s")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(self)
+            .unwrap()
+    }
 }
 
 impl Body for Dawdling {
@@ -151,10 +181,14 @@ impl Body for Dawdling {
     type Error = BoxError;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        Poll::Pending
+        match self.beginning.pop() {
+            Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+            None if self.breaks_off => Poll::Ready(Some(Err("reset".into()))),
+            None => Poll::Pending,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -165,26 +199,43 @@ impl Body for Dawdling {
 /// A good review with so many bytes.
 fn good_of(bytes: usize) -> Vec<u8> {
     let mut body = good();
-    body.resize(bytes, b' ');
+    body.resize(bytes.max(body.len()), b' ');
     body
 }
 
+const LARGE: usize = 65 * 1024;
+
 #[tokio::test(start_paused = true)]
-async fn slow_senders_hold_up_no_small_review_and_a_large_one_not_for_long() {
-    const LARGE: usize = 65 * 1024;
+async fn who_sends_nothing_holds_up_no_review_whatever_was_announced() {
     let (admission, room) = (admission(), Room::new(512));
-    let mut slow: FuturesUnordered<_> = [Some(LARGE as u64); 4]
+    let mut slow: FuturesUnordered<_> = [Some(LARGE as u64); 64]
         .into_iter()
+        .chain([None; 64])
         .chain([Some(1024); 600])
         .map(|length| respond(&admission, &room, dawdling(length)))
         .collect();
     assert!(slow.next().now_or_never().is_none(), "all are waiting");
+    for size in [0, LARGE, BODY_LIMIT] {
+        let request = asked("/validate?timeout=5s", good_of(size));
+        let (code, _) = told(respond(&admission, &room, request).await).await;
+        assert_eq!(code, 200, "{size} bytes");
+        assert!(slow.next().now_or_never().is_none(), "all still wait");
+    }
+    let late = slow.collect::<Vec<_>>().await;
+    assert!(late.iter().all(|response| response.status() == 503));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stops_in_the_middle_of_a_large_body_holds_up_large_ones_alone_and_not_for_long() {
+    let (admission, room) = (admission(), Room::new(512));
+    let half = good_of(LARGE);
+    let stopping = || Dawdling::announcing(Some(BODY_LIMIT as u64)).beginning(&half);
+    let mut slow: FuturesUnordered<_> = (0..4)
+        .map(|_| respond(&admission, &room, stopping().asked()))
+        .collect();
+    assert!(slow.next().now_or_never().is_none(), "all are waiting");
     let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 200, "a small one, while all are waiting");
-    assert!(
-        slow.next().now_or_never().is_none(),
-        "all are still waiting"
-    );
     let (started, request) = (
         Instant::now(),
         asked("/validate?timeout=5s", good_of(LARGE)),
@@ -199,12 +250,79 @@ async fn slow_senders_hold_up_no_small_review_and_a_large_one_not_for_long() {
 #[tokio::test(start_paused = true)]
 async fn large_reviews_that_wait_for_each_other_hold_no_place_among_all() {
     let (admission, room) = (admission(), Room::new(8));
+    let half = good_of(LARGE);
     let mut slow: FuturesUnordered<_> = (0..100)
-        .map(|_| respond(&admission, &room, dawdling(None)))
+        .map(|_| Dawdling::announcing(None).beginning(&half).asked())
+        .map(|request| respond(&admission, &room, request))
         .collect();
     assert!(slow.next().now_or_never().is_none(), "all are waiting");
     let (code, _) = told(respond(&admission, &room, asked("/validate", good())).await).await;
     assert_eq!(code, 200);
+}
+
+/// What becomes of a body that is not decided about: status and reason, with the uid in any case.
+async fn undecided(row: &str, room: &Room, body: Dawdling) -> (u16, String) {
+    let (admission, request) = (admission(), body.asked());
+    let (code, response) = told(respond(&admission, room, request).await).await;
+    assert_eq!(response["uid"], "705ab4f5", "{row}");
+    let reason = response["status"]["reason"].as_str().unwrap();
+    (code.as_u16(), reason.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_names_the_question_as_soon_as_its_uid_has_come() {
+    let long = || Dawdling::announcing(None).beginning(&good_of(LARGE));
+    let announced = |length: usize| Dawdling::announcing(Some(length as u64));
+    let broken = |body| Dawdling {
+        breaks_off: true,
+        ..body
+    };
+    let cut = &good()[..good().len() - 9];
+    let free = Room::new(8);
+    for (row, body, expected) in [
+        (
+            "small late",
+            announced(1000).beginning(cut),
+            (503, "Timeout"),
+        ),
+        ("large late", long(), (503, "Timeout")),
+        (
+            "small cut off",
+            broken(announced(1000).beginning(cut)),
+            (400, "BadRequest"),
+        ),
+        ("large cut off", broken(long()), (400, "BadRequest")),
+        (
+            "too large, and not announced",
+            long().beginning(&good_of(BODY_LIMIT + 1)),
+            (413, "RequestEntityTooLarge"),
+        ),
+    ] {
+        let found = undecided(row, &free, body).await;
+        assert_eq!((found.0, &*found.1), expected, "{row}");
+    }
+    let full = Room::new(1);
+    let held = full.enter();
+    let found = undecided("large shed", &full, long()).await;
+    assert_eq!(found, (503, "TooManyRequests".to_owned()));
+    drop(held);
+    let crowded = Room::new(8);
+    let held = join_all((0..4).map(|_| crowded.enter_large())).await;
+    let found = undecided("large without a place", &crowded, long()).await;
+    assert_eq!(found, (503, "Timeout".to_owned()));
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_small_body_that_does_not_say_how_long_it_is_is_judged() {
+    let (admission, room) = (admission(), Room::new(8));
+    let frames: Vec<Result<_, BoxError>> = vec![Ok(Frame::data(Bytes::from(good())))];
+    let request = Request::post("/validate")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(StreamBody::new(stream::iter(frames)))
+        .unwrap();
+    let (code, response) = told(respond(&admission, &room, request).await).await;
+    assert_eq!((code.as_u16(), &response["allowed"]), (200, &json!(true)));
 }
 
 #[tokio::test]

@@ -161,4 +161,35 @@ fn a_part_that_two_readers_could_read_differently_is_not_read() {
     );
     let deep = read(&raw(&format!("{}{}", "[".repeat(500), "]".repeat(500)))).unwrap_err();
     assert!(deep.to_string().contains("recursion limit"), "{deep}");
+    let zeros = read(&raw(&format!("[{}0]", "0,".repeat(100_000)))).unwrap_err();
+    assert!(
+        zeros.to_string().contains("holds too many values"),
+        "{zeros}"
+    );
+}
+
+#[test]
+fn a_review_whose_lists_have_no_end_is_not_read() {
+    let workspace = object(Kind::Workspace, json!({"size": "1Gi"}));
+    let many = |part: &str, value: Value| {
+        let mut review = review("CREATE", Some(&workspace), None);
+        *review.pointer_mut(part).unwrap() = value;
+        serde_json::to_vec(&review).unwrap()
+    };
+    let labels = (0..50_000).map(|key| (format!("k{key}"), json!("")));
+    let metadata = |field: &str, value: Value| json!({"name": "x", field: value});
+    let at = "/request/object/metadata";
+    for body in [
+        many("/request/userInfo", json!({"groups": vec![""; 10_001]})),
+        many(
+            at,
+            metadata("ownerReferences", json!(vec![json!({}); 10_001])),
+        ),
+        many(at, metadata("labels", Value::Object(labels.collect()))),
+    ] {
+        let error = decode(&body).unwrap_err().to_string();
+        assert!(error.contains("holds too many values"), "{error}");
+    }
+    assert!(decode(&many("/request/userInfo", json!({"groups": null}))).is_ok());
+    assert!(decode(&many(at, metadata("ownerReferences", json!(null)))).is_ok());
 }

@@ -49,6 +49,18 @@ fn a_good_object_is_let_through_and_gets_defaults_and_a_trace() {
 }
 
 #[test]
+fn fields_that_nobody_knows_survive() {
+    let mut strange = workspace("1Gi");
+    strange["spec"]["mystery"] = json!({"a": [7]});
+    strange["metadata"]["mystery"] = json!(7);
+    let response = ask(Door::Mutate, &review("CREATE", Some(&strange), None));
+    let result = patched(&strange, &response);
+    assert_eq!(result["spec"]["accessModes"], json!(["ReadWriteOnce"]));
+    assert_eq!(result["spec"]["mystery"], json!({"a": [7]}));
+    assert_eq!(result["metadata"]["mystery"], 7);
+}
+
+#[test]
 fn a_second_pass_over_its_own_result_changes_nothing() {
     for (operation, new, old) in [
         ("CREATE", workspace("1Gi"), None),

@@ -63,6 +63,38 @@ fn what_two_readers_could_read_differently_is_not_read() {
 }
 
 #[test]
+fn what_would_take_too_much_memory_is_not_read() {
+    let list = |entry: &str, count: usize| format!("[{}]", vec![entry; count].join(","));
+    let keys = |count: usize| {
+        let fields: Vec<String> = (0..count).map(|key| format!(r#""{key:05}":0"#)).collect();
+        format!("{{{}}}", fields.join(","))
+    };
+    let text = |length: usize| format!("[\"{}\"]", "x".repeat(length));
+    for (some, too_many) in [
+        (list("0", 60_000), list("0", 70_000)),
+        (list("{}", 60_000), list("{}", 70_000)),
+        (list("\"\"", 40_000), list("\"\"", 50_000)),
+        (list(r#"{"a":0}"#, 4_000), list(r#"{"a":0}"#, 5_000)),
+        (keys(20_000), keys(30_000)),
+        (text(3 << 20), text(4 << 20)),
+    ] {
+        assert!(Tree::parse(&some).is_ok(), "{}", &some[..20]);
+        let error = Tree::parse(&too_many).unwrap_err().to_string();
+        assert!(error.contains("holds too many values"), "{error}");
+    }
+}
+
+#[test]
+fn many_keys_in_the_wrong_order_take_no_time() {
+    let fields = (0..20_000).rev().map(|key| format!(r#""{key:05}":0"#));
+    let text = format!("{{{}}}", fields.collect::<Vec<_>>().join(","));
+    let Tree::Fields(fields) = Tree::parse(&text).unwrap() else {
+        panic!("no object")
+    };
+    assert!(fields.is_sorted_by(|(one, _), (next, _)| one < next));
+}
+
+#[test]
 fn types_are_read_from_either_alike() {
     let full = json!({
         "agentRef": {"name": "coder"}, "runtime": {"type": "job", "config": {"backoffLimit": 1, "x": [1.5]}},

@@ -77,6 +77,11 @@ impl Followed {
         self.used.is_some()
     }
 
+    /// Whether the files hold something that cannot be used.
+    pub(super) fn doubts(&self) -> bool {
+        self.doubted.is_some()
+    }
+
     /// When the pair in use ended, if it has.
     pub(super) fn expired(&self) -> Option<Timestamp> {
         let used = self.used.as_ref()?;
