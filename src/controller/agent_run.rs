@@ -145,6 +145,8 @@ impl Reconciler for AgentRuns {
             | Class::Spec
             | Class::Config
             | Class::Forbidden
+            | Class::NameTaken
+            | Class::Panic
             | Class::Conflict
             | Class::Fenced => status::troubled(run, fault),
         }

@@ -12,10 +12,13 @@ mod status;
 pub(super) mod untold;
 mod work;
 
+use std::any::Any;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
@@ -239,8 +242,11 @@ async fn try_once<R: Reconciler>(
     key: &Key,
 ) -> Result<Next, Fault> {
     let started = Instant::now();
-    let result = match timeout(DEADLINE, reconcile(reconciler, context, key)).await {
-        Ok(result) => result,
+    // What is shared with other reconciles is behind locks that outlive a panic, and every pass starts from what is observed.
+    let work = AssertUnwindSafe(reconcile(reconciler, context, key)).catch_unwind();
+    let result = match timeout(DEADLINE, work).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => Err(panicked::<R>(context, key, &*panic)),
         Err(_) => Err(Fault::new(
             "finish in time",
             Class::Retryable,
@@ -256,6 +262,17 @@ async fn try_once<R: Reconciler>(
     result
 }
 
+/// A panic is a defect of ours: the object says so, and the log where.
+fn panicked<R: Reconciler>(context: &Context, key: &Key, panic: &(dyn Any + Send)) -> Fault {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let error = text.unwrap_or("no text");
+    tracing::error!(kind = %R::KIND, %key, error, "Reconcile panicked");
+    context.metrics.panicked(R::KIND);
+    let why = "the controller has a defect and panicked; its log says more";
+    Fault::new("reconcile the object", Class::Panic, why)
+}
+
 /// Shows a fault where people look: log, condition, Event. What cannot be written is tried with the next attempt.
 async fn show<R: Reconciler>(reconciler: &R, context: &Context, key: &Key, fault: &Fault) {
     let sentence = fault.sentence();
@@ -265,7 +282,12 @@ async fn show<R: Reconciler>(reconciler: &R, context: &Context, key: &Key, fault
             tracing::debug!(kind = %R::KIND, %key, class, fault = sentence, "Reconcile gave way");
             return;
         }
-        Class::Retryable | Class::Spec | Class::Config | Class::Forbidden => {
+        Class::Retryable
+        | Class::Spec
+        | Class::Config
+        | Class::Forbidden
+        | Class::NameTaken
+        | Class::Panic => {
             tracing::warn!(kind = %R::KIND, %key, class, fault = sentence, "Reconcile failed");
         }
     }

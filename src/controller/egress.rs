@@ -114,10 +114,9 @@ impl Egress {
 
 impl Egress {
     /// Keeps up with where the API server is.
-    async fn look_around(&self, client: &Client) {
-        if let Some(machines) = self.api_server.look(client).await {
-            self.guard.keep_from(machines);
-        }
+    async fn look_around(&self, client: &Client) -> Result<(), Fault> {
+        let keep_from = |machines| self.guard.keep_from(machines);
+        self.api_server.look(client, keep_from).await
     }
 }
 
@@ -164,7 +163,7 @@ impl Context {
         let Some(_slot) = self.slot(what)? else {
             return Ok(None);
         };
-        self.egress.look_around(&self.client).await;
+        self.egress.look_around(&self.client).await?;
         Ok(Some(self.egress.guard.call(call).await))
     }
 
@@ -178,7 +177,7 @@ impl Context {
         let Some(_slot) = self.slot(what)? else {
             return Ok(None);
         };
-        self.egress.look_around(&self.client).await;
+        self.egress.look_around(&self.client).await?;
         Ok(Some(self.egress.guard.visit(store, extension).await))
     }
 

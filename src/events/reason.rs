@@ -95,6 +95,8 @@ catalogue! {
     Forbidden: Warning, Reconcile;
     /// The operator's configuration cannot be used for this object.
     InvalidConfig: Warning, Reconcile;
+    /// Another object has the name that one needs which is to be made; it is tried again.
+    NameConflict: Warning, Reconcile;
     /// A Secret or one of its keys does not exist.
     MissingSecret: Warning, Resolve;
     /// An object that is referred to does not exist yet; it is waited for.

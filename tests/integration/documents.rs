@@ -9,6 +9,7 @@ mod doctor;
 mod lab;
 mod metrics;
 mod paths;
+mod rights;
 mod sidecar;
 mod status;
 mod values;
@@ -75,6 +76,8 @@ fn configuration() -> String {
     text += &format!(
         "\n### Other variables of existing installations\n\n\
          Set by charts and values that exist. What is refused ends the start with its sentence; what changes nothing is said in the log.\n\
+         The latter is let through because nobody waits in vain for what it asks: another program does it, there is nothing here that it could change,\n\
+         every installation sets it without a wish, or no version has ever read it.\n\
          A setting by the newer name `AGENTS_...` is refused as well, with the name that it has here.\n\n{}",
         agents::controller::variables::document()
     );

@@ -28,10 +28,14 @@ use opentelemetry_proto::tonic::{
 };
 use tokio::{
     net::TcpListener,
-    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    sync::{
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        watch,
+    },
     task::JoinHandle,
     time::{Instant, timeout, timeout_at},
 };
+use tonic::metadata::{KeyAndValueRef, MetadataMap};
 use tonic::{Response, Status, async_trait};
 use tower::{Service, ServiceExt};
 
@@ -47,6 +51,15 @@ pub enum Received {
     Metric(Metric),
 }
 
+/// One export of metrics.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// What was sent besides, as texts.
+    pub headers: BTreeMap<String, String>,
+    /// Who sent it.
+    pub resource: BTreeMap<String, String>,
+}
+
 /// What one export says of a series: its labels as `name=value`, in order.
 pub type Labels = Vec<String>;
 
@@ -55,6 +68,7 @@ pub struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
     received: UnboundedReceiver<Received>,
+    exports: watch::Receiver<Vec<Export>>,
     trigger: Trigger,
     serving: JoinHandle<Drained>,
 }
@@ -77,8 +91,10 @@ impl Receiver {
             limits: Limits::default(),
             metrics: Metrics::default().of("otlp"),
         };
-        let traces = TraceServiceServer::new(Keeper(sender.clone()));
-        let metrics = MetricsServiceServer::new(Keeper(sender));
+        let (exported, exports) = watch::channel(Vec::new());
+        let keeper = Keeper { sender, exported };
+        let traces = TraceServiceServer::new(keeper.clone());
+        let metrics = MetricsServiceServer::new(keeper);
         let service = tower::service_fn(move |request: Request<Incoming>| {
             let (traces, metrics) = (traces.clone(), metrics.clone());
             async move {
@@ -92,6 +108,7 @@ impl Receiver {
         Ok(Self {
             address,
             received,
+            exports,
             trigger,
             serving: tokio::spawn(server.serve(service, shutdown)),
         })
@@ -135,6 +152,14 @@ impl Receiver {
             }
         }
         bail!("{name} is not as wanted; last seen: {last:?}")
+    }
+
+    /// The exports of metrics so far, once there are as many as wanted.
+    pub async fn exports(&mut self, wanted: usize) -> Result<Vec<Export>> {
+        let enough = self.exports.wait_for(|all| all.len() >= wanted);
+        let enough = timeout(DEADLINE, enough).await;
+        let exports = enough.with_context(|| format!("fewer than {wanted} exports in time"))?;
+        Ok(exports.context("the receiver has ended")?.clone())
     }
 
     /// Waits for a span.
@@ -211,6 +236,16 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+fn texts(headers: &MetadataMap) -> BTreeMap<String, String> {
+    let all = headers.iter().filter_map(|header| match header {
+        KeyAndValueRef::Ascii(name, value) => {
+            Some((name.to_string(), value.to_str().ok()?.to_owned()))
+        }
+        KeyAndValueRef::Binary(..) => None,
+    });
+    all.collect()
+}
+
 async fn serve<S>(service: S, request: Request<Incoming>) -> Result<S::Response, Infallible>
 where
     S: Service<Request<Incoming>, Error = Infallible>,
@@ -219,7 +254,10 @@ where
 }
 
 #[derive(Clone)]
-struct Keeper(UnboundedSender<Received>);
+struct Keeper {
+    sender: UnboundedSender<Received>,
+    exported: watch::Sender<Vec<Export>>,
+}
 
 #[async_trait]
 impl TraceService for Keeper {
@@ -230,7 +268,7 @@ impl TraceService for Keeper {
         for part in request.into_inner().resource_spans {
             let resource = part.resource.unwrap_or_default();
             for span in part.scope_spans.into_iter().flat_map(|scope| scope.spans) {
-                drop(self.0.send(Received::Span(resource.clone(), span)));
+                drop(self.sender.send(Received::Span(resource.clone(), span)));
             }
         }
         Ok(Response::new(ExportTraceServiceResponse::default()))
@@ -243,10 +281,18 @@ impl MetricsService for Keeper {
         &self,
         request: tonic::Request<ExportMetricsServiceRequest>,
     ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
+        let headers = texts(request.metadata());
         let parts = request.into_inner().resource_metrics.into_iter();
+        let parts = parts.inspect(|part| {
+            let attributes = part.resource.iter().flat_map(|who| &who.attributes);
+            let resource = attributes.map(|one| (one.key.clone(), text(one).to_owned()));
+            let (headers, resource) = (headers.clone(), resource.collect());
+            let export = Export { headers, resource };
+            self.exported.send_modify(|all| all.push(export));
+        });
         let scopes = parts.flat_map(|part| part.scope_metrics);
         for metric in scopes.flat_map(|scope| scope.metrics) {
-            drop(self.0.send(Received::Metric(metric)));
+            drop(self.sender.send(Received::Metric(metric)));
         }
         Ok(Response::new(ExportMetricsServiceResponse::default()))
     }

@@ -111,7 +111,7 @@ mod tests {
 
     const LEADER: &str = r#"{"at": "2026-11-17T01:00:00.5Z", "leader": true, "queue": {
         "cluster": {"waiting": 3, "running": 2, "blocked": {"RateLimit": 1}, "oldestWaitingSince": "2026-11-17T00:59:00Z"},
-        "namespaces": {"top": [{"name": "a", "waiting": 3}], "rest": {"scopes": 0}}},
+        "namespaces": {"top": [{"name": "a", "waiting": 3}], "rest": {"scopes": 1, "waiting": 0, "running": 1, "blocked": {"RateLimit": 1}, "oldestWaitingSince": null}}},
         "oldestWaitingSeconds": 60.5,
         "stream": {"readers": 1, "backlog": 2, "opened": 3, "closed": 2, "dropped": 1, "refused": 4},
         "new": [{"field": null}]}"#;

@@ -57,6 +57,8 @@ closed_words! {
         Forbidden,
         /// The operator's configuration cannot be used for this object.
         InvalidConfig,
+        /// Another object has the name that one needs which is to be made.
+        NameConflict,
         /// Handed to the runtime.
         Submitted,
         /// Not started yet.

@@ -92,8 +92,9 @@ fn ranked(mut all: Vec<Named>) -> Ranked {
     Ranked {
         rest: Rest {
             scopes: others.len(),
-            waiting: others.iter().map(|named| named.load.waiting).sum(),
-            running: others.iter().map(|named| named.load.running).sum(),
+            load: others
+                .iter()
+                .fold(Load::default(), |sum, named| sum.and(&named.load)),
         },
         top: all,
     }
@@ -150,16 +151,22 @@ mod tests {
     #[test]
     fn beyond_the_first_scopes_only_sums_are_told() {
         let made = "2026-01-01T10:00:00Z";
+        let held =
+            json!({"conditions": [{"type": "Blocked", "status": "True", "reason": "RateLimit"}]});
         let runs: Vec<AgentRun> = (0..25)
-            .map(|n| run(&format!("n{n:02}"), made, json!({})))
+            .map(|n| run(&format!("n{n:02}"), made, held.clone()))
             .collect();
         let figures = count(&runs);
         assert_eq!(figures.namespaces.top.len(), TOP);
-        let Rest {
-            scopes,
-            waiting,
-            running,
-        } = figures.namespaces.rest;
-        assert_eq!((scopes, waiting, running), (5, 5, 0));
+        let expected = Rest {
+            scopes: 5,
+            load: Load {
+                waiting: 5,
+                running: 0,
+                blocked: [("RateLimit".to_owned(), 5)].into(),
+                oldest_waiting_since: Some(made.parse().unwrap()),
+            },
+        };
+        assert_eq!(figures.namespaces.rest, expected);
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Figures {
 pub(super) struct Load {
     pub(super) waiting: usize,
     pub(super) running: usize,
+    /// Not told of the scopes that are told together by a leader of an earlier version.
+    #[serde(default)]
     pub(super) blocked: BTreeMap<String, usize>,
     pub(super) oldest_waiting_since: Option<Timestamp>,
 }
@@ -76,6 +78,26 @@ pub(super) struct Named {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Rest {
     pub(super) scopes: usize,
-    pub(super) waiting: usize,
-    pub(super) running: usize,
+    #[serde(flatten)]
+    pub(super) load: Load,
+}
+
+impl Load {
+    /// With the runs of another scope.
+    pub(super) fn and(mut self, other: &Self) -> Self {
+        let Self {
+            waiting,
+            running,
+            blocked,
+            oldest_waiting_since,
+        } = other;
+        self.waiting += waiting;
+        self.running += running;
+        for (reason, count) in blocked {
+            *self.blocked.entry(reason.clone()).or_default() += count;
+        }
+        let oldest = self.oldest_waiting_since.into_iter();
+        self.oldest_waiting_since = oldest.chain(*oldest_waiting_since).min();
+        self
+    }
 }

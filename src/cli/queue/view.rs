@@ -49,13 +49,8 @@ fn add(rows: &mut Vec<Vec<Cell>>, sort: &str, ranked: &Ranked, now: Timestamp) {
         rows.push(row(sort, &name, load, now));
     }
     if ranked.rest.scopes > 0 {
-        let rest = Load {
-            waiting: ranked.rest.waiting,
-            running: ranked.rest.running,
-            ..Load::default()
-        };
         let name = format!("{} more", ranked.rest.scopes);
-        rows.push(row(sort, &name, &rest, now));
+        rows.push(row(sort, &name, &ranked.rest.load, now));
     }
 }
 
@@ -93,11 +88,13 @@ mod tests {
         let mut agent = load.clone();
         agent["namespace"] = json!("team");
         agent["name"] = json!("coder");
-        let rest = json!({"scopes": 3, "waiting": 4, "running": 5});
-        let none = json!({"top": [], "rest": {"scopes": 0, "waiting": 0, "running": 0}});
+        let rest = json!({"scopes": 3, "waiting": 4, "running": 5, "blocked": {"RateLimit": 4}, "oldestWaitingSince": "2026-01-01T11:30:00Z"});
+        // As a leader of an earlier version tells it.
+        let older = json!({"top": [], "rest": {"scopes": 1, "waiting": 6, "running": 7}});
+        let none = json!({"top": [], "rest": {"scopes": 0, "waiting": 0, "running": 0, "blocked": {}, "oldestWaitingSince": null}});
         let told: Told = serde_json::from_value(json!({
             "at": "2026-01-01T12:00:00Z", "leader": true, "stream": {},
-            "queue": {"cluster": load, "namespaces": none, "agents": {"top": [agent], "rest": rest}, "repositories": none},
+            "queue": {"cluster": load, "namespaces": none, "agents": {"top": [agent], "rest": rest}, "repositories": older},
         }))
         .unwrap();
         let snapshot = Snapshot {
@@ -107,10 +104,11 @@ mod tests {
             figures: told.queue.unwrap(),
         };
         let expected = "\
-SCOPE     NAME         WAITING   RUNNING   OLDEST   HELD BACK
-cluster                2         1         60m      2 ConcurrencyLimit
-agent     team/coder   2         1         60m      2 ConcurrencyLimit
-agent     3 more       4         5
+SCOPE        NAME         WAITING   RUNNING   OLDEST   HELD BACK
+cluster                   2         1         60m      2 ConcurrencyLimit
+agent        team/coder   2         1         60m      2 ConcurrencyLimit
+agent        3 more       4         5         30m      4 RateLimit
+repository   1 more       6         7
 At 2026-01-01T12:00:00Z, told by agents-controllers-1, which leads.
 ";
         assert_eq!(table_of(&snapshot, true, Paint::PLAIN), expected);

@@ -42,9 +42,9 @@ impl AgentRuns {
     /// Takes back the slot of a run that the API server did not let begin, and wakes the next.
     pub(super) fn give_back(&self, run: &AgentRun, fault: &Fault) {
         let is_refused = match fault.class {
-            Class::Spec | Class::Config | Class::Forbidden => true,
+            Class::Spec | Class::Config | Class::Forbidden | Class::NameTaken => true,
             // It may have begun all the same, or tries again at once.
-            Class::Retryable | Class::Conflict | Class::Fenced => false,
+            Class::Retryable | Class::Panic | Class::Conflict | Class::Fenced => false,
         };
         let uid = run.uid().unwrap_or_default();
         if is_refused && self.book.give_back(&uid, self.context.clock.now()) {

@@ -18,6 +18,10 @@ closed_labels! {
         Config = "config",
         /// A role lacks a rule, or a quota is used up.
         Forbidden = "forbidden",
+        /// Another object has the name that one of ours needs.
+        NameTaken = "name_taken",
+        /// A defect of ours: the reconcile panicked.
+        Panic = "panic",
         /// Someone else wrote first.
         Conflict = "conflict",
         /// This process no longer holds the lease; it must not write.
@@ -98,6 +102,8 @@ impl Class {
             | Self::Spec
             | Self::Config
             | Self::Forbidden
+            | Self::NameTaken
+            | Self::Panic
             | Self::Fenced => None,
         }
     }
@@ -105,10 +111,11 @@ impl Class {
     /// The Event that tells of it; a conflict is everyday, and who is fenced says nothing any more.
     pub(crate) const fn event(self) -> Option<EventReason> {
         match self {
-            Self::Retryable => Some(EventReason::ReconcileFailed),
+            Self::Retryable | Self::Panic => Some(EventReason::ReconcileFailed),
             Self::Spec => Some(EventReason::SubmitFailed),
             Self::Config => Some(EventReason::InvalidConfig),
             Self::Forbidden => Some(EventReason::Forbidden),
+            Self::NameTaken => Some(EventReason::NameConflict),
             Self::Conflict | Self::Fenced => None,
         }
     }
@@ -116,10 +123,11 @@ impl Class {
     /// The reason in the condition that shows it.
     pub(crate) fn condition(self) -> Option<ConditionReason> {
         let reason = match self {
-            Self::Retryable => Lifecycle::ReconcileFailed,
+            Self::Retryable | Self::Panic => Lifecycle::ReconcileFailed,
             Self::Spec => Lifecycle::SubmitFailed,
             Self::Config => Lifecycle::InvalidConfig,
             Self::Forbidden => Lifecycle::Forbidden,
+            Self::NameTaken => Lifecycle::NameConflict,
             Self::Conflict | Self::Fenced => return None,
         };
         Some(reason.into())
@@ -130,9 +138,12 @@ impl Class {
         let (first, longest) = match self {
             Self::Conflict => (Duration::from_millis(20), Duration::from_secs(5)),
             Self::Retryable => (Duration::from_millis(250), Duration::from_secs(60)),
-            Self::Spec | Self::Config | Self::Forbidden | Self::Fenced => {
-                (Duration::from_secs(5), Duration::from_secs(300))
-            }
+            Self::Spec
+            | Self::Config
+            | Self::Forbidden
+            | Self::NameTaken
+            | Self::Panic
+            | Self::Fenced => (Duration::from_secs(5), Duration::from_secs(300)),
         };
         let doublings = failures.saturating_sub(1).min(16);
         first.saturating_mul(1 << doublings).min(longest)

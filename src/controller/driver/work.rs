@@ -156,11 +156,11 @@ impl<R: Reconciler> Crew<R> {
                 return self.work.queue().done(&key, again, Instant::now());
             }
             Ok((_, Err(fault))) => fault,
-            // A panic is a defect of ours: it must not end the work on other objects, nor come back at once.
+            // Showing a fault panicked, too: that must not end the work on other objects, nor come back at once.
             Err(error) => {
                 tracing::error!(kind = %R::KIND, %key, %error, "Reconcile panicked");
                 self.context.metrics.panicked(R::KIND);
-                Fault::new("reconcile the object", Class::Config, "it panicked")
+                Fault::new("show a fault", Class::Panic, "it panicked")
             }
         };
         let spread = 0.5 + fastrand::f64();

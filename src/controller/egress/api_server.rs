@@ -1,13 +1,18 @@
 //! Where the API server is, besides under the address that we use: no object may send us there.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::Uri;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{Api, Client, Config};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
+
+use crate::controller::driver::fault::{Class, Fault};
 
 /// Where every cluster lists the machines of its API server.
 const NAMESPACE: &str = "default";
@@ -15,8 +20,13 @@ const NAME: &str = "kubernetes";
 
 /// Time after which they are looked up again; calls to the outside are few, so nobody watches.
 const FRESH: Duration = Duration::from_secs(300);
-/// Time for one look.
+/// Time for one look, with the wait for one that someone else takes.
 const DEADLINE: Duration = Duration::from_secs(5);
+
+const LOOK: &str = "look up the machines of the API server before a call to the outside";
+
+/// Where pods find the API server. The variables that a pod is told name another host in some clusters.
+const SERVICE: (&str, u16) = ("kubernetes.default.svc", 443);
 
 /// Host and port.
 pub(super) type Place = (String, u16);
@@ -24,36 +34,50 @@ pub(super) type Place = (String, u16);
 /// What is known about where the API server is.
 #[derive(Debug, Default)]
 pub(super) struct ApiServer {
-    /// When its machines were looked up last.
+    /// When its machines were looked up last. Held during a look, so that nobody calls out who does not know them.
     looked: Mutex<Option<Instant>>,
     /// Whether it was said that they may not be looked up.
     is_told: AtomicBool,
 }
 
 impl ApiServer {
-    /// The machines of the API server, if it is time to look. Where that is not allowed, the addresses known so far must do.
-    pub(super) async fn look(&self, client: &Client) -> Option<Vec<Place>> {
-        let now = Instant::now();
-        {
-            let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-            if looked.is_some_and(|last| now.duration_since(last) < FRESH) {
-                return None;
-            }
-            *looked = Some(now);
+    /// Looks up the machines of the API server if it is time, and keeps away from them. Where that is not allowed, the
+    /// addresses known so far must do.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be looked up now: who called out all the same might call one of them.
+    pub(super) async fn look(
+        &self,
+        client: &Client,
+        keep_from: impl FnOnce(Vec<Place>),
+    ) -> Result<(), Fault> {
+        let look = timeout(DEADLINE, self.look_if_due(client, keep_from));
+        look.await.unwrap_or_else(|_| {
+            let why = format!("no answer within {} s", DEADLINE.as_secs());
+            Err(Fault::new(LOOK, Class::Retryable, &why))
+        })
+    }
+
+    async fn look_if_due(
+        &self,
+        client: &Client,
+        keep_from: impl FnOnce(Vec<Place>),
+    ) -> Result<(), Fault> {
+        let mut looked = self.looked.lock().await;
+        if looked.is_some_and(|last| last.elapsed() < FRESH) {
+            return Ok(());
         }
         let api: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
-        match timeout(DEADLINE, api.get_opt(NAME)).await {
-            Ok(Ok(slice)) => Some(slice.as_ref().map(machines).unwrap_or_default()),
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-                self.say_what_is_not_checked();
-                None
-            }
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "The machines of the API server cannot be looked up");
-                None
-            }
-            Err(_) => None,
+        match api.get(NAME).await {
+            Ok(slice) => keep_from(machines(&slice)),
+            // No such object, or no such group: what can be known is known.
+            Err(kube::Error::Api(status)) if status.code == 404 => keep_from(Vec::new()),
+            Err(kube::Error::Api(status)) if status.code == 403 => self.say_what_is_not_checked(),
+            Err(error) => return Err(Fault::new(LOOK, Class::Retryable, &error.to_string())),
         }
+        *looked = Some(Instant::now());
+        Ok(())
     }
 
     /// Where rights end at named namespaces this is as it must be, so it is said once.
@@ -75,6 +99,11 @@ pub(super) fn known(config: &Config) -> Vec<Place> {
     ];
     let mut places: Vec<Place> = urls.into_iter().flatten().filter_map(place).collect();
     places.dedup();
+    // Outside of a cluster nobody answers to this name, and asking for it would only take time.
+    if told.is_some() {
+        let (host, port) = SERVICE;
+        places.push((host.to_owned(), port));
+    }
     places
 }
 
@@ -100,51 +129,4 @@ fn place(url: &Uri) -> Option<Place> {
         443
     };
     Some((host.to_owned(), url.port_u16().unwrap_or(usual)))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_api_server_is_known_by_host_and_port() {
-        for (url, host, port) in [
-            ("https://10.96.0.1", "10.96.0.1", 443),
-            ("https://[fd00::1]:6443/", "fd00::1", 6443),
-            ("http://127.0.0.1:8001", "127.0.0.1", 8001),
-        ] {
-            let found = place(&url.parse().expect(url));
-            assert_eq!(found, Some((host.to_owned(), port)), "{url}");
-        }
-    }
-
-    #[test]
-    fn every_machine_of_the_api_server_is_one_that_may_not_be_called() {
-        let slice = |endpoints: serde_json::Value, ports: serde_json::Value| -> EndpointSlice {
-            serde_json::from_value(
-                json!({"addressType": "IPv4", "endpoints": endpoints, "ports": ports}),
-            )
-            .unwrap()
-        };
-        let two = json!([{"addresses": ["10.0.0.1"]}, {"addresses": ["10.0.0.2"]}]);
-        let https = json!([{"name": "https", "port": 6443}]);
-        let places = |slice: &EndpointSlice| {
-            let places = machines(slice).into_iter();
-            let places = places.map(|(host, port)| format!("{host}:{port}"));
-            places.collect::<Vec<_>>().join(" ")
-        };
-        for (row, slice, expected) in [
-            (
-                "two",
-                slice(two.clone(), https.clone()),
-                "10.0.0.1:6443 10.0.0.2:6443",
-            ),
-            ("none", slice(json!([]), https), ""),
-            ("no port", slice(two, json!([{"name": "https"}])), ""),
-        ] {
-            assert_eq!(places(&slice), expected, "{row}");
-        }
-    }
 }

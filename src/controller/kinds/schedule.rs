@@ -94,9 +94,10 @@ impl Schedules {
             .await?;
         match there {
             Some(there) if is_made_by(&there, &schedule.name) => Ok(None),
-            Some(_) => {
-                let why = "another object has the name that the run needs";
-                Err(Fault::new(MAKE, Class::Config, why))
+            Some(there) => {
+                let name = there.name_any();
+                let why = format!("another object has the name {name}, which the run needs");
+                Err(Fault::new(MAKE, Class::NameTaken, &why))
             }
             None => Err(Fault::new(
                 MAKE,

@@ -82,6 +82,37 @@ async fn the_holder_goes_on_if_it_can_renew_in_time() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_controller_whose_watches_stay_broken_is_not_ready_until_the_api_server_is_back()
+-> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    let way = Way::new().await?;
+    let (open, opened) = watch::channel(true);
+    let story = async {
+        let mut controller = scene.controller_by(way.kubeconfig())?;
+        until_readyz(&mut controller, 200, "").await?;
+        open.send_replace(false);
+        until_readyz(&mut controller, 200, "watches are broken").await?;
+        until_readyz(&mut controller, 503, "not followed").await?;
+        let admin = controller.address("admin").await;
+        assert_eq!(
+            client::get(admin, "/livez").await.status,
+            200,
+            "it is alive"
+        );
+        scene.run("waits", json!({})).await?;
+        open.send_replace(true);
+        until_readyz(&mut controller, 200, "").await?;
+        scene.until_phase("waits", "Running").await?;
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        done = story => done,
+        served = way.serve(opened) => served,
+    }
+}
+
+#[tokio::test]
 async fn a_controller_that_starts_while_the_api_server_is_away_waits_for_it() -> Result<()> {
     support::kinds!();
     let scene = Scene::with_agent(&[]).await?;

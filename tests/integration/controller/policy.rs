@@ -3,15 +3,16 @@
 use agents::api::contract::{annotation, env};
 use agents::api::kind::Kind;
 use agents::api::kinds::AgentRun;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{ListParams, PostParams};
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use support::{events, wait};
 
 use super::lease::leading;
-use super::scene::{DEADLINE, Scene, condition, holds};
+use super::scene::{ALONE, DEADLINE, Scene, condition, holds};
 
 /// Makes an Agent that allows so little, and its provider.
 async fn make_agent(scene: &Scene, security: Value) -> Result<()> {
@@ -85,6 +86,37 @@ async fn a_secret_that_no_binding_gives_is_not_used() -> Result<()> {
     .await?;
     scene.run("given", json!({"secrets": ["ours"]})).await?;
     scene.until_phase("given", "Running").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_variable_of_the_policy_refuses_a_run() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&[ALONE]).await?;
+    for (number, (variable, value, reason)) in [
+        (env::LABELS_REQUIRED, "cost", "MissingRequiredLabels"),
+        (env::LABELS_ALLOWED, "cost", "LabelNotAllowed"),
+        (env::LABELS_DENIED, "team", "LabelBlocked"),
+        (env::IMAGES_ALLOWED, "good.example.com/*", "ImageNotAllowed"),
+        (env::IMAGES_DENIED, "registry.example.com/*", "ImageBlocked"),
+        (env::BLOCKED_SECRETS, "root", "SecretBlocked"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let controller = scene.controller_with((variable, value)).await?;
+        let run: AgentRun = serde_json::from_value(json!({
+            "metadata": {"name": format!("run-{number}"), "labels": {"team": "a"}},
+            "spec": {"agentRef": {"name": "coder"}, "implementation": {"inline": {"text": "Do it."}},
+                "runtime": {"type": "job"}, "workload": {"image": "registry.example.com/runner:1"}, "secrets": ["root"]},
+        }))?;
+        let runs = scene.here.api::<AgentRun>();
+        let run = runs.create(&PostParams::default(), &run).await?;
+        let refused = refused(&scene, &run, reason, &[]);
+        refused.await.with_context(|| variable.to_owned())?;
+        controller.signal(Signal::SIGTERM);
+        controller.end().await;
+    }
     Ok(())
 }
 

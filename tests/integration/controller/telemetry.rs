@@ -79,6 +79,29 @@ async fn the_queue_is_measured_as_admission_sees_it() -> Result<()> {
 }
 
 #[tokio::test]
+async fn metrics_are_sent_as_often_to_whom_and_as_whom_the_operator_says() -> Result<()> {
+    support::kinds!();
+    let settings = [
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=all"),
+        ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x-tenant=figures"),
+        ("OTEL_SERVICE_NAME", "runs"),
+        ("OTEL_SERVICE_NAMESPACE", "team"),
+        ("OTEL_SERVICE_INSTANCE_ID", "one"),
+    ];
+    let (scene, mut receiver) = captured(&settings).await?;
+    let _controller = scene.controller().await?;
+    // At the usual interval there would be four of them when the receiver gives up.
+    for export in receiver.exports(6).await? {
+        let said = |name: &str| export.resource.get(name).map(String::as_str);
+        let names = ["service.name", "service.namespace", "service.instance.id"];
+        assert_eq!(names.map(said), [Some("runs"), Some("team"), Some("one")]);
+        let tenant = export.headers.get("x-tenant").map(String::as_str);
+        assert_eq!(tenant, Some("figures"));
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn calls_queues_events_and_limits_are_measured() -> Result<()> {
     support::kinds!();
     let settings = [(env::RATE_CLUSTER, "1"), (env::RATE_WINDOW, "1h")];

@@ -3,7 +3,10 @@
 use agents::api::condition::{ConditionType, Health, Lifecycle};
 use agents::api::kind::Kind;
 use agents::api::phase::{Phase, PhaseModel, model};
-use agents::events::Reason;
+use agents::events::{Reason, Severity};
+use std::collections::BTreeSet;
+use std::fs;
+use support::fixtures::repository;
 
 use super::bind_parts;
 
@@ -29,6 +32,34 @@ fn the_document_of_events_shows_every_reason() {
         );
     }
     bind_parts("docs/events.md", &[("reasons", text)]);
+}
+
+#[test]
+fn the_document_of_events_says_what_to_do_about_every_warning() {
+    let document = fs::read_to_string(repository().join("docs/events.md")).unwrap();
+    let (_, rows) = document.split_once("\n## What to do\n").expect("a section");
+    // The words of the first column, each between two marks.
+    let first = rows.lines().filter_map(|row| row.split('|').nth(1));
+    let told: BTreeSet<&str> = first
+        .flat_map(|reasons| reasons.split('`').skip(1).step_by(2))
+        .collect();
+    let warnings = Reason::ALL.iter();
+    let warnings = warnings.filter(|reason| reason.severity() == Severity::Warning);
+    let silent: Vec<_> = warnings
+        .filter(|reason| !told.contains(reason.as_str()))
+        .collect();
+    assert!(
+        silent.is_empty(),
+        "docs/events.md does not say what to do about {silent:?}"
+    );
+    let unknown: Vec<_> = told
+        .iter()
+        .filter(|word| Reason::parse(word).is_none())
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "docs/events.md has rows for no reason: {unknown:?}"
+    );
 }
 
 fn phases() -> String {

@@ -53,8 +53,28 @@ pub(crate) struct Named {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Rest {
     pub(crate) scopes: usize,
-    pub(crate) waiting: usize,
-    pub(crate) running: usize,
+    #[serde(flatten)]
+    pub(crate) load: Load,
+}
+
+impl Load {
+    /// With the runs of another scope.
+    fn and(mut self, other: Self) -> Self {
+        let Self {
+            waiting,
+            running,
+            blocked,
+            oldest_waiting_since,
+        } = other;
+        self.waiting += waiting;
+        self.running += running;
+        for (reason, count) in blocked {
+            *self.blocked.entry(reason).or_default() += count;
+        }
+        let oldest = self.oldest_waiting_since.into_iter();
+        self.oldest_waiting_since = oldest.chain(oldest_waiting_since).min();
+        self
+    }
 }
 
 impl Figures {
@@ -93,8 +113,10 @@ fn rank(index: &Index, mut scopes: Vec<&Scope>, most: usize) -> Ranked {
         top: top.iter().filter_map(|scope| named(index, scope)).collect(),
         rest: Rest {
             scopes: others.len(),
-            waiting: others.iter().map(|scope| waiting(scope)).sum(),
-            running: others.iter().map(|scope| running(scope)).sum(),
+            load: others
+                .iter()
+                .map(|scope| load(index, scope))
+                .fold(Load::default(), Load::and),
         },
     }
 }

@@ -65,7 +65,12 @@ pub const TABLE: &[Variable] = &[
     ),
     other(
         "JANGAR_AGENTRUN_IDEMPOTENCY_RESERVATION_TTL_SECONDS",
-        Accepted("a key belongs to the run that has it, so no reservation can grow old"),
+        RefusedIf {
+            when: |value| value != "0",
+            value: "any value but `0`",
+            why: "a key belongs to the run that has it, so no reservation grows old and none is taken back; leave it out",
+            otherwise: "no reservation grows old",
+        },
     ),
     setting(
         "IMMUTABILITY_ENFORCED",
@@ -182,7 +187,15 @@ pub const TABLE: &[Variable] = &[
         "the_instance_is_the_pod_unless_said_otherwise",
     ),
     other("JANGAR_PROMETHEUS_METRICS_ENABLED", Accepted(METRICS)),
-    other("JANGAR_PROMETHEUS_METRICS_PATH", Accepted(METRICS)),
+    other(
+        "JANGAR_PROMETHEUS_METRICS_PATH",
+        RefusedIf {
+            when: |value| value != "/metrics",
+            value: "any value but `/metrics`",
+            why: "the page is the sidecar's and is at /metrics, so whoever reads it elsewhere would find nothing; leave it out",
+            otherwise: METRICS,
+        },
+    ),
     other(
         "JANGAR_AUDIT_SINK_TYPE",
         RefusedIf {
@@ -227,7 +240,12 @@ pub const TABLE: &[Variable] = &[
     ),
     other(
         "JANGAR_PRIMITIVES_RECONCILER",
-        Accepted("objects are not copied into a database; the cluster itself is the record"),
+        RefusedIf {
+            when: |value| !["0", "false", "no", "off"].contains(&&*value.to_ascii_lowercase()),
+            value: "any value that switches it on",
+            why: "objects are not copied into a database, so whoever reads them there would find nothing; set it to false",
+            otherwise: "the cluster itself is the record",
+        },
     ),
     other(
         "JANGAR_PRIMITIVES_NAMESPACES",
@@ -287,7 +305,8 @@ const OWN_DATABASE: &str = "the_database_of_the_installation_is_known_by_its_var
 const HOSTS: &str = "version_control_and_artifacts_are_as_the_operator_says";
 
 // The sentences.
-const SCHEDULES: &str = "a schedule makes its runs itself, without a helper";
+const SCHEDULES: &str =
+    "a schedule makes its runs itself, so there is no helper whose image or account it could be";
 const METRICS: &str = "metrics are pushed over OTLP to the sidecar, which has the page";
 const INBOUND: &str = "the control plane says how many deliveries may wait";
 const NOTES: &str = "no version has ever read it";

@@ -82,8 +82,11 @@ fn values_that_ask_for_nothing_are_let_through() {
         ("JANGAR_GRPC_ENABLED", "true"),
         ("JANGAR_PRIMITIVES_NAMESPACES", "agents"),
         ("JANGAR_IMAGE", "x"),
+        ("JANGAR_PRIMITIVES_RECONCILER", "False"),
+        ("JANGAR_PROMETHEUS_METRICS_PATH", "/metrics"),
+        ("JANGAR_AGENTRUN_IDEMPOTENCY_RESERVATION_TTL_SECONDS", "0"),
     ];
-    assert_eq!(load(&usual).unwrap().len(), 5);
+    assert_eq!(load(&usual).unwrap().len(), 8);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! | --- | --- | --- | --- |
 //! | ends well, ends badly | holds | nobody too soon | `well`, `badly` |
 //! | has ended | holds | a TTL of 0 while nobody is there | `ttl-held` |
+//! | has ended | holds | a TTL of 0 that admission refuses until the outcome is stored | `ttl-guarded` |
 //! | has ended | was taken off | a TTL while nobody is there; its pod is held, or not | `ttl-free`, `ttl-gone` |
 //! | has ended | was taken off | someone, in the background, while nobody is there | `ended-background` |
 //! | has ended | was taken off | someone, without a policy, while nobody is there | `ended-orphan` |
@@ -33,12 +34,13 @@
 //! | a running Job that we hold, deleted in the background: its pod works on and nobody counts it | `running-background` |
 //! | our finalizer in the template of the pods: they stay with their Job, or alone, until they are read | `ttl-held`, `ended-background` |
 //! | a TTL counts from the end of the Job, also if it is set later | `ttl-later` |
-//! | admission refuses a deletion until the outcome is stored | `webhook::guard` |
+//! | admission refuses a deletion until the outcome is stored | `ttl-guarded`, `webhook::guard` |
 //! | a CronJob deletes what is beyond its history | none: a Job of ours never belongs to a CronJob |
 //!
 //! The main ones are shown again with real pods in `pods`. Every class of a missing Job comes out of some case: those that
 //! none above gives are in `classes`.
 
+use agents::api::contract::env;
 use agents::api::kinds::AgentRun;
 use anyhow::Result;
 use http::Method;
@@ -46,11 +48,13 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::DeleteParams;
+use support::events::{self, Said};
 use support::gateway::Gateway;
 use support::wait;
 
 use super::case::Case;
 use crate::controller::scene::{DEADLINE, Scene, condition};
+use crate::webhook::hook::Station;
 
 /// The controller looks at the pods when the garbage collector has been there, not before.
 pub(super) fn hold_pods(way: &Gateway) {
@@ -77,6 +81,35 @@ async fn a_job_with_a_ttl_of_0_waits_for_who_stores_its_outcome() -> Result<()> 
     let controller = case.scene.controller().await?;
     case.until_job_is_gone().await?;
     case.agrees("ttl-held", controller).await
+}
+
+/// Webhook and controller together: the one refuses until the other has stored.
+#[tokio::test]
+async fn a_job_with_a_ttl_of_0_is_kept_by_the_guard_until_its_outcome_is_stored() -> Result<()> {
+    support::own_lab!();
+    let station = Station::start(&[]).await?;
+    let guarded = async |settings: &[(&str, &str)]| {
+        let short = [(env::RUNNER_JOB_TTL, "1"), (env::RUNNER_JOB_TTL_FLOOR, "0")];
+        let settings = [settings, &short].concat();
+        let here = station.registered.namespace("ttl-guarded").await?;
+        let scene = Scene::at(here, &settings);
+        scene.make_agent().await?;
+        anyhow::Ok(scene)
+    };
+    let (mut case, controller, way) = Case::running_unseen(guarded).await?;
+    case.set_ttl(0).await?;
+    case.scene.end_pod("x", 0).await?;
+    case.until_complete().await?;
+    let job = case.jobs().get("x-job").await?;
+    let is_refused = |said: &Said| said.reason == "JobDeleteRefused";
+    // Nobody else deletes here.
+    events::until(&case.scene.here.client, &job, DEADLINE, is_refused).await?;
+    let job = case.jobs().get("x-job").await?;
+    assert_eq!(job.metadata.deletion_timestamp, None, "it was refused");
+    case.witness.until_unrecorded(1.0).await?;
+    way.release();
+    case.until_job_is_gone().await?;
+    case.agrees("ttl-guarded", controller).await
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use agents::api::contract::label;
 use agents::api::kind::Kind;
 use agents::api::kinds::AgentRun;
+use agents::api::text::names::ChildName;
 use anyhow::Result;
 use kube::ResourceExt;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, DynamicObject};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use support::{events, wait};
@@ -26,6 +27,17 @@ fn often(more: Value) -> Value {
 async fn runs(scene: &Scene, wanted: impl Fn(&[AgentRun]) -> bool) -> Result<Vec<AgentRun>> {
     let labels = format!("{}=x", label::SCHEDULE);
     wait::until_listed(&scene.here.api::<AgentRun>(), &labels, DEADLINE, wanted).await
+}
+
+/// Status, reason and message of condition `Warning`.
+fn warning(schedule: &DynamicObject) -> (String, String) {
+    let conditions = schedule.data["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let warning = conditions.find(|entry| entry["type"] == "Warning");
+    let word = |field| warning.and_then(|warning| warning[field].as_str());
+    let word = |field| word(field).unwrap_or_default();
+    let is = format!("{} {}", word("status"), word("reason"));
+    (is, word("message").to_owned())
 }
 
 #[tokio::test]
@@ -120,6 +132,46 @@ async fn runs_of_a_schedule_stand_beside_each_other_only_if_they_may() -> Result
         .await?;
     scene
         .until_ready(Kind::Schedule, "x", "True Suspended")
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_whose_name_is_taken_is_told_of_and_made_when_the_name_is_free() -> Result<()> {
+    support::kinds!();
+    let scene = Scene::with_agent(&[]).await?;
+    scene.run("nightly", json!({"cancel": true})).await?;
+    let spec = often(json!({"cron": "@every 4s"}));
+    let schedule = scene.make(Kind::Schedule, "x", spec).await?;
+    // All names of the next minute are taken before the time of the first, since the controller is not there yet.
+    let made = schedule.creation_timestamp().expect("a time").0.as_second();
+    let names = (1..=15).map(|turn| ChildName::derive("x", &(made + 4 * turn).to_string()));
+    let names: Vec<_> = names.collect();
+    for name in &names {
+        scene.run(name.as_str(), json!({"cancel": true})).await?;
+    }
+    let _controller = scene.controller().await?;
+    let warned = scene.until_any(Kind::Schedule, "x", |schedule| {
+        warning(schedule).0 == "True NameConflict"
+    });
+    let (_, message) = warning(&warned.await?);
+    let expected = "could not make the run: another object has the name x-";
+    assert!(message.starts_with(expected), "{message}");
+    let is_told = |said: &events::Said| said.reason == "NameConflict" && said.note == message;
+    let said = events::until(&scene.here.client, &schedule, DEADLINE, is_told).await?;
+    assert_eq!((&*said.kind, &*said.action), ("Warning", "Reconcile"));
+    let made = runs(&scene, |_| true).await?;
+    assert_eq!(made.len(), 0, "what others made is not taken for its own");
+    let takers = scene.here.api::<AgentRun>();
+    for name in names {
+        let name = name.as_str();
+        takers.delete(name, &DeleteParams::background()).await?;
+    }
+    runs(&scene, |runs| !runs.is_empty()).await?;
+    scene
+        .until_any(Kind::Schedule, "x", |schedule| {
+            warning(schedule).0 == "False None"
+        })
         .await?;
     Ok(())
 }

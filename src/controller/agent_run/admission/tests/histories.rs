@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::controller::agent_run::admission::figures::Figures;
+use crate::controller::agent_run::admission::figures::{Figures, Load};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -208,7 +208,13 @@ proptest! {
             prop_assert_eq!(figures.cluster.blocked.values().sum::<usize>(), held);
             for ranked in [&figures.namespaces, &figures.agents] {
                 let told = ranked.top.iter().map(|named| named.load.waiting).sum::<usize>();
-                prop_assert_eq!(told + ranked.rest.waiting, figures.cluster.waiting);
+                let rest = &ranked.rest.load;
+                prop_assert_eq!(told + rest.waiting, figures.cluster.waiting);
+                let held_back = |load: &Load| load.blocked.values().sum::<usize>();
+                let told = ranked.top.iter().map(|named| held_back(&named.load)).sum::<usize>();
+                prop_assert_eq!(told + held_back(rest), held);
+                let told = ranked.top.iter().filter_map(|named| named.load.oldest_waiting_since).min();
+                prop_assert_eq!(told.into_iter().chain(rest.oldest_waiting_since).min(), oldest);
             }
         }
         for run in 0..12 {
