@@ -9,12 +9,12 @@ use std::{
     },
 };
 
-use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::{
     Identity, Metric, Pair, Refusal, Rules, Targets,
     census::{Census, Change},
+    hashing::Hashing,
     labels, lock,
     shelf::{Shelf, Swept},
     source::{
@@ -44,13 +44,13 @@ pub(super) struct At<'r> {
 #[derive(Debug)]
 pub(super) struct Index {
     shelves: BTreeMap<Box<str>, Arc<Shelf>>,
-    origins: HashMap<Box<[u8]>, Arc<Origin>, RandomState>,
-    scopes: HashMap<Box<[u8]>, Arc<Scope>, RandomState>,
+    origins: HashMap<Box<[u8]>, Arc<Origin>, Hashing>,
+    scopes: HashMap<Box<[u8]>, Arc<Scope>, Hashing>,
     streams: HashTable<Arc<Stream>>,
     identities: BTreeMap<Identity, u32>,
     next: u32,
     census: Census,
-    hasher: RandomState,
+    hasher: Hashing,
 }
 
 impl Index {
@@ -63,7 +63,7 @@ impl Index {
             identities: BTreeMap::new(),
             next: 0,
             census: Census::new(targets),
-            hasher: RandomState::default(),
+            hasher: Hashing::default(),
         }
     }
 
