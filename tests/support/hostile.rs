@@ -43,7 +43,10 @@ pub fn shapes() -> Vec<Shape> {
         protobuf("gauges with as many labels as allowed", gauges(64, 24)),
         protobuf("gauges with labels as long as allowed", gauges(16, 2_000)),
         protobuf("histograms of 4,000 buckets", histograms()),
-        protobuf("metrics of one point", metrics()),
+        protobuf("metrics of one point", metrics(8)),
+        protobuf("metrics of one point with long names", metrics(300)),
+        protobuf("targets of one point", targets()),
+        protobuf("scopes of one point", scopes()),
         json("JSON, a list of counts", &counts),
         json("JSON, a list of bounds", &list("explicitBounds", "1,")),
         json("JSON, points with nothing in them", &points("{},")),
@@ -103,18 +106,24 @@ impl Shape {
     }
 }
 
-/// One metric after the other, until the request is as large as it may be.
-fn request(mut metric: impl FnMut(usize, &mut Writer)) -> Vec<u8> {
-    let mut metrics = Vec::new();
+/// One thing after the other, until the request is as large as it may be.
+fn repeated(mut write: impl FnMut(usize, &mut Writer)) -> Vec<u8> {
+    let mut all = Vec::new();
     for number in 0.. {
         let mut writer = Writer::default();
-        writer.message(2, |message| metric(number, message));
+        write(number, &mut writer);
         let written = writer.into_bytes();
-        if metrics.len() + written.len() > BYTES - AROUND {
+        if all.len() + written.len() > BYTES - AROUND {
             break;
         }
-        metrics.extend(written);
+        all.extend(written);
     }
+    all
+}
+
+/// Metrics of one scope.
+fn request(mut metric: impl FnMut(usize, &mut Writer)) -> Vec<u8> {
+    let metrics = repeated(|number, scope| scope.message(2, |message| metric(number, message)));
     let mut request = Writer::default();
     request.message(1, |target| target.bytes(2, &metrics));
     request.into_bytes()
@@ -168,17 +177,44 @@ fn histograms() -> Vec<u8> {
     })
 }
 
-/// Each metric has a name of its own.
-fn metrics() -> Vec<u8> {
-    request(|number, metric| {
-        metric.bytes(1, format!("metric_{number}").as_bytes());
-        metric.message(5, |gauge| {
-            gauge.message(1, |point| {
-                point.fixed64(3, 1);
-                point.double(4, 1.0);
-            });
+/// Each metric has a name of its own, of so many digits.
+fn metrics(digits: usize) -> Vec<u8> {
+    request(|number, metric| one_point(metric, &format!("metric_{number:0digits$}")))
+}
+
+fn one_point(metric: &mut Writer, name: &str) {
+    metric.bytes(1, name.as_bytes());
+    metric.message(5, |gauge| {
+        gauge.message(1, |point| {
+            point.fixed64(3, 1);
+            point.double(4, 1.0);
+        });
+    });
+}
+
+/// Each target describes itself otherwise.
+fn targets() -> Vec<u8> {
+    repeated(|number, request| {
+        request.message(1, |target| {
+            target.message(1, |resource| labels(resource, 1, 1, 300, number));
+            target.message(2, |scope| scope.message(2, |metric| one_point(metric, "x")));
         });
     })
+}
+
+/// Each scope does.
+fn scopes() -> Vec<u8> {
+    let scopes = repeated(|number, target| {
+        target.message(2, |scope| {
+            scope.message(1, |about| {
+                about.bytes(1, format!("{number:0300}").as_bytes())
+            });
+            scope.message(2, |metric| one_point(metric, "x"));
+        });
+    });
+    let mut request = Writer::default();
+    request.bytes(1, &scopes);
+    request.into_bytes()
 }
 
 /// Something in JSON that is repeated within something else.

@@ -311,6 +311,46 @@ fn one_request_grows_the_memory_by_so_much_and_no_more() {
 }
 
 #[test]
+fn names_count_towards_what_one_request_may_take_and_the_next_may_bring_more() {
+    let store = store(Limits {
+        bytes_per_request: 10_000,
+        ..Limits::default()
+    });
+    let names: Vec<_> = (0..100).map(|number| format!("x{number}")).collect();
+    let meet = || {
+        let mut intake = store.intake(1);
+        let origin = intake.origin(b"", || Ok(Vec::new())).unwrap();
+        let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
+        let met = names
+            .iter()
+            .map(|name| intake.stream(&origin, &scope, &metric(name, GAUGE)));
+        let (met, refused): (Vec<_>, Vec<_>) = met.partition(Result::is_ok);
+        assert!(
+            refused
+                .iter()
+                .all(|it| matches!(it, Err(Refusal::RequestLimit)))
+        );
+        met.len()
+    };
+    let (first, second) = (meet(), meet());
+    assert!((5..20).contains(&first), "{first}");
+    assert!(second > first, "{first} and then {second}");
+    for described in ["targets", "scopes"] {
+        let mut intake = store.intake(2);
+        let known = (0..100).filter(|number| {
+            let described = format!("{described} {number}");
+            let nothing = || Ok(Vec::new());
+            match described.starts_with('t') {
+                true => intake.origin(described.as_bytes(), nothing).is_ok(),
+                false => intake.scope(described.as_bytes(), nothing).is_ok(),
+            }
+        });
+        let known = known.count();
+        assert!((5..20).contains(&known), "{known} {described}");
+    }
+}
+
+#[test]
 fn what_is_silent_is_hidden_then_forgotten_and_leaves_nothing() {
     let store = store(Limits::default());
     send(
@@ -579,7 +619,7 @@ fn a_new_writer_that_has_no_value_takes_nothing_over() {
 
 #[test]
 fn all_of_it_holds_if_every_hash_is_the_same() {
-    let tests: [fn(); 19] = [
+    let tests: [fn(); 20] = [
         what_is_sent_is_on_the_page_in_order_and_replaced_by_what_is_newer,
         the_order_in_which_attributes_are_written_does_not_matter,
         one_that_is_absent_hides_only_itself_and_comes_back,
@@ -589,6 +629,7 @@ fn all_of_it_holds_if_every_hash_is_the_same() {
         too_many_series_are_refused_and_deltas_flow_over,
         nothing_is_kept_of_new_names_while_all_is_full,
         one_request_grows_the_memory_by_so_much_and_no_more,
+        names_count_towards_what_one_request_may_take_and_the_next_may_bring_more,
         what_is_silent_is_hidden_then_forgotten_and_leaves_nothing,
         a_target_is_described_once_and_two_are_told_apart,
         a_histogram_is_written_over_the_one_before,
