@@ -17,6 +17,11 @@ AUDITABLE_VERSION := 0.7.7
 AUDITABLE_FOLDER := $(dir $(DENY_FOLDER))cargo-auditable-$(AUDITABLE_VERSION)
 AUDITABLE := $(AUDITABLE_FOLDER)/bin/cargo-auditable
 
+# And cargo-fuzz, for whoever fuzzes.
+FUZZ_VERSION := 0.13.1
+FUZZ_FOLDER := $(dir $(DENY_FOLDER))cargo-fuzz-$(FUZZ_VERSION)
+FUZZ := $(FUZZ_FOLDER)/bin/cargo-fuzz
+
 # Where the C library can be linked statically, every build is static: what is tested is what the lab's images hold.
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 ifneq ($(wildcard $(shell cc -print-file-name=libc.a 2>/dev/null)),)
@@ -140,6 +145,21 @@ bench-check: ## Measure the release build of `agents check` on 1,000 manifests; 
 simulate: ## Play 100,000 seeded orders of events against the reconciler of runs; SIMULATE_SEED=N replays one, SIMULATE_FIRST=N begins there
 	@SIMULATE_SCHEDULES=$${SIMULATE_SCHEDULES:-100000} \
 		cargo test --profile simulation --package agents --lib -- --nocapture simulation
+
+# Unstable flags of the compiler make the fuzzer see where it goes. What it finds is kept apart from the corpus.
+.PHONY: fuzz
+fuzz: $(FUZZ) ## Look for input that breaks a promise of a parser, SECONDS (60) for each target; TARGETS=json takes only some
+	@export PATH='$(FUZZ_FOLDER)/bin':"$$PATH" RUSTC_BOOTSTRAP=1 CARGO_PROFILE_DEV_DEBUG=0 folder="$$(realpath '$(TARGET)')/fuzz"; \
+	unset CARGO_BUILD_TARGET RUSTFLAGS; \
+	for package in sidecar webhook; do cd '$(CURDIR)'/$$package; \
+		for target in $$(cargo fuzz list); do case " $(or $(TARGETS),$$target) " in *" $$target "*) ;; *) continue ;; esac; \
+			echo "==> $$package: $$target" && mkdir -p "$$folder/found/$$target" && \
+			cargo fuzz run -s none --dev --target-dir "$$folder" $$target "$$folder/found/$$target" fuzz/corpus/$$target -- \
+				-max_total_time=$(or $(SECONDS),60) -print_final_stats=1 -verbosity=0; \
+	done; done
+
+$(FUZZ):
+	@env -u CARGO_BUILD_TARGET -u RUSTFLAGS CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 cargo install --quiet --locked --debug --root '$(FUZZ_FOLDER)' cargo-fuzz@$(FUZZ_VERSION)
 
 .PHONY: clean
 clean: ## Stop every lab and remove what was built (the cache of the Kubernetes programs stays)

@@ -7,7 +7,7 @@
 pub mod answer;
 mod attributes;
 mod body;
-mod grpc;
+pub mod grpc;
 pub mod inflate;
 mod json;
 mod metrics;

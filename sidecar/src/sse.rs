@@ -11,6 +11,7 @@ mod follow;
 mod load;
 mod metrics;
 pub mod parse;
+pub mod payload;
 mod queue;
 mod settings;
 mod shown;

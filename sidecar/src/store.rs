@@ -6,6 +6,7 @@
 mod census;
 mod exemplars;
 mod exponential;
+mod hashing;
 mod index;
 mod intake;
 mod labels;

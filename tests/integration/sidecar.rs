@@ -4,7 +4,7 @@ pub(crate) mod conformance;
 mod corpus;
 mod forward;
 mod hostile;
-mod jobs;
+pub(crate) mod jobs;
 mod manners;
 mod memory;
 mod otlp;

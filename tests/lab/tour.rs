@@ -149,7 +149,7 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
             (None, None)
         }
     };
-    let scraper = scraper::start(&programs).await?;
+    let scraper = scraper::start(&lab, &programs).await?;
     report.line("Prometheus has scraped what they count");
     Ok(Stage {
         lab,

@@ -4,9 +4,10 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs::{self, File},
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::Duration,
@@ -19,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::{
     http,
-    lab::{Lab, relay::Relay, report::Report, tools::build::programs},
+    lab::{Lab, process::supervisor, relay::Relay, report::Report, tools::build::programs},
     metrics::Series,
     ports::free_addresses,
     wait,
@@ -70,6 +71,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// What it is told beside them.
+    fn flags(&self) -> [String; 2] {
+        let features = format!("--enable-feature={FEATURES}");
+        ["--web.enable-otlp-receiver".to_owned(), features]
+    }
+
     /// As the file of settings says it: JSON is YAML.
     fn file(&self) -> Value {
         json!({
@@ -101,18 +108,31 @@ pub struct Prometheus {
 impl Prometheus {
     /// One that is ready.
     pub async fn start(settings: &Settings) -> Result<Self> {
-        let features = format!("--enable-feature={FEATURES}");
-        Self::run(&settings.file(), &["--web.enable-otlp-receiver", &features]).await
+        Self::run(&settings.file(), &settings.flags()).await
+    }
+
+    /// The same for the `lab` program alone: the kernel ends it with that program, however that goes, and its data are below
+    /// a folder that goes with the lab.
+    pub async fn bound(settings: &Settings, folder: &Path) -> Result<Self> {
+        let place = tempfile::tempdir_in(folder)?;
+        let nothing: [&str; 0] = [];
+        let command = supervisor::bound(&program().await?, nothing);
+        let flags = settings.flags();
+        let (mut command, address) = prepare(command, place.path(), &settings.file(), &flags)?;
+        let server = command.spawn()?;
+        Self::await_ready(address.to_string(), place, server, None).await
     }
 
     /// One that is ready, by a file of settings of its own and with nothing that is not on by default.
     pub async fn plain(settings: &Value) -> Result<Self> {
-        Self::run(settings, &[]).await
+        Self::run::<&str>(settings, &[]).await
     }
 
     /// The same in the network of a lab with a node, where it reaches pods as one in a cluster does.
     pub async fn inside(lab: &Lab, settings: &Value) -> Result<Self> {
-        let (folder, mut command, address) = Self::prepare(settings, &[]).await?;
+        let folder = tempfile::tempdir()?;
+        let command = Command::new(program().await?);
+        let (mut command, address) = prepare::<&str>(command, folder.path(), settings, &[])?;
         // A process is born into the network of the thread that starts it.
         let start = || -> Result<Child> {
             lab.enter_network()?;
@@ -128,32 +148,12 @@ impl Prometheus {
         Self::await_ready(authority, folder, server, Some(way)).await
     }
 
-    async fn run(settings: &Value, flags: &[&str]) -> Result<Self> {
-        let (folder, mut command, address) = Self::prepare(settings, flags).await?;
+    async fn run<F: AsRef<OsStr>>(settings: &Value, flags: &[F]) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let command = Command::new(program().await?);
+        let (mut command, address) = prepare(command, folder.path(), settings, flags)?;
         let server = command.spawn()?;
         Self::await_ready(address.to_string(), folder, server, None).await
-    }
-
-    async fn prepare(settings: &Value, flags: &[&str]) -> Result<(TempDir, Command, SocketAddr)> {
-        let built = programs(&["prometheus"], Report::start()).await?;
-        let folder = tempfile::tempdir()?;
-        let [address] = free_addresses()?;
-        write(folder.path(), settings)?;
-        let log = File::create(folder.path().join("log"))?;
-        let mut command = Command::new(built.path("prometheus")?);
-        command
-            .arg("--config.file=settings.json")
-            .arg("--storage.tsdb.path=data")
-            .arg(format!("--web.listen-address={address}"))
-            .arg("--web.enable-lifecycle")
-            .args(flags)
-            .arg("--scrape.discovery-reload-interval=100ms")
-            .current_dir(folder.path())
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        Ok((folder, command, address))
     }
 
     async fn await_ready(
@@ -310,6 +310,36 @@ impl Prometheus {
         })
         .await
     }
+}
+
+async fn program() -> Result<PathBuf> {
+    let built = programs(&["prometheus"], Report::start()).await?;
+    Ok(built.path("prometheus")?.clone())
+}
+
+/// Has a command start it in a folder. Says where it will listen.
+fn prepare<F: AsRef<OsStr>>(
+    mut command: Command,
+    folder: &Path,
+    settings: &Value,
+    flags: &[F],
+) -> Result<(Command, SocketAddr)> {
+    let [address] = free_addresses()?;
+    write(folder, settings)?;
+    let log = File::create(folder.join("log"))?;
+    command
+        .arg("--config.file=settings.json")
+        .arg("--storage.tsdb.path=data")
+        .arg(format!("--web.listen-address={address}"))
+        .arg("--web.enable-lifecycle")
+        .args(flags)
+        .arg("--scrape.discovery-reload-interval=100ms")
+        .current_dir(folder)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    Ok((command, address))
 }
 
 impl Drop for Prometheus {

@@ -1,14 +1,14 @@
 //! Scrapes answered: each page is written while it is sent, and few at once.
 //!
-//! Scrapes that ask for the same thing while they wait for their turn share one page; what they get is never older than
-//! their request. Nobody writes ahead of those who read: a page is pulled, so no task runs beside its connection.
+//! Scrapes that ask for the same thing share one page as long as nothing of it has been written, so what they get is never
+//! older than their request. Nobody writes ahead of those who read: a page is pulled, so no task runs beside its connection.
 
 mod tape;
 
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
     time::Duration,
 };
 
@@ -19,6 +19,7 @@ use http_body_util::Either;
 use prometheus_client::registry::Registry;
 use tokio::{
     sync::Semaphore,
+    task::yield_now,
     time::{Instant, sleep_until, timeout_at},
 };
 
@@ -77,11 +78,12 @@ struct Inner {
     desk: Mutex<Desk>,
 }
 
-/// Pages that nobody has begun to write, and those that are being written.
+/// The last page of each sort, which may be joined until something of it is written, and those that have their turn. Who reads
+/// a page keeps it, so one that nobody waits for any more is gone.
 #[derive(Default)]
 struct Desk {
-    waiting: HashMap<Key, Arc<Tape>>,
-    writing: Vec<std::sync::Weak<Tape>>,
+    last: HashMap<Key, Weak<Tape>>,
+    writing: Vec<Weak<Tape>>,
 }
 
 impl fmt::Debug for Exposer {
@@ -93,11 +95,8 @@ impl fmt::Debug for Exposer {
     }
 }
 
-/// Why there is no page.
-enum NoPage {
-    Busy,
-    Unwritable,
-}
+/// There is no page: others are being written for too long.
+struct Busy;
 
 impl Exposer {
     /// Shows what is in the store, and what the program says about itself.
@@ -127,13 +126,9 @@ impl Exposer {
         let (tape, body) = self.join((style, encoding), deadline);
         match self.begin(&tape, (style, encoding), deadline).await {
             Ok(()) => page(style, encoding, body),
-            Err(NoPage::Busy) => {
+            Err(Busy) => {
                 self.inner.metrics.cut(Cut::Busy);
                 busy()
-            }
-            Err(NoPage::Unwritable) => {
-                let sorry = "the program's own metrics cannot be written\n";
-                text(StatusCode::INTERNAL_SERVER_ERROR, sorry).map(Either::Right)
             }
         }
     }
@@ -150,53 +145,46 @@ impl Exposer {
             .min(longest)
     }
 
-    /// Takes part in a page that waits, or makes one wait.
+    /// Takes part in a page of which nothing is written, or makes one wait.
     fn join(&self, key: Key, deadline: Instant) -> (Arc<Tape>, PageBody) {
         let mut desk = lock(&self.inner.desk);
-        let tape = match desk.waiting.get(&key) {
-            Some(tape) => {
-                self.inner.metrics.shared();
-                Arc::clone(tape)
-            }
-            None => {
-                let tape = Arc::new(Tape::new(self.inner.metrics.clone()));
-                desk.waiting.insert(key, Arc::clone(&tape));
-                tape
-            }
-        };
-        let body = tape.join(deadline);
+        let last = desk.last.get(&key).and_then(Weak::upgrade);
+        if let Some(tape) = last
+            && let Some(body) = tape.join(deadline)
+        {
+            self.inner.metrics.shared();
+            return (tape, body);
+        }
+        let (tape, body) = Tape::with_reader(self.inner.metrics.clone(), deadline);
+        desk.last.insert(key, Arc::downgrade(&tape));
         (tape, body)
     }
 
-    /// Waits until the page is being written. Whoever gets the turn begins it for all who wait.
-    async fn begin(&self, tape: &Arc<Tape>, key: Key, deadline: Instant) -> Result<(), NoPage> {
+    /// Waits until the page has its turn. Whoever gets it begins the page for all who wait.
+    async fn begin(&self, tape: &Arc<Tape>, key: Key, deadline: Instant) -> Result<(), Busy> {
         let begun = tape.begun.get_or_try_init(|| async {
             let permit = loop {
                 let next = self.cut_overdue();
                 let permit = Arc::clone(&self.inner.turns).acquire_owned();
                 tokio::select! {
-                    permit = permit => break permit.map_err(|_| NoPage::Busy)?,
+                    permit = permit => break permit.map_err(|_| Busy)?,
                     () = sleep_until(next.unwrap_or(deadline)) => {}
                 }
             };
+            // Scrapes that came at the same time get here before the first piece is written.
+            yield_now().await;
             {
                 let mut desk = lock(&self.inner.desk);
-                desk.waiting.remove(&key);
                 desk.writing.retain(|tape| tape.strong_count() > 0);
                 desk.writing.push(Arc::downgrade(tape));
             }
-            let render = self.render(key.0)?;
+            let inner = Arc::clone(&self.inner);
+            let render = Box::new(move || inner.render(key.0));
             tape.begin(Reel::new(render, key, permit));
             Ok(())
         });
-        let result = timeout_at(deadline, begun).await;
-        let result = result
-            .map_err(|_| NoPage::Busy)
-            .and_then(|begun| begun.map(|_| ()));
-        if result.is_err() {
-            self.forget(tape, key);
-        }
-        result
+        let begun = timeout_at(deadline, begun).await;
+        begun.map_err(|_| Busy)?.map(|_| ())
     }
 
     /// Cuts pages that are overdue, whose turn others wait for. Says when the next will be.
@@ -204,32 +192,23 @@ impl Exposer {
         let tapes: Vec<_> = lock(&self.inner.desk)
             .writing
             .iter()
-            .filter_map(std::sync::Weak::upgrade)
+            .filter_map(Weak::upgrade)
             .collect();
         let now = Instant::now();
         tapes.iter().filter_map(|tape| tape.cut_overdue(now)).min()
     }
+}
 
-    /// Lets a page go for which nobody waits any more.
-    fn forget(&self, tape: &Arc<Tape>, key: Key) {
-        let mut desk = lock(&self.inner.desk);
-        let is_it = desk
-            .waiting
-            .get(&key)
-            .is_some_and(|known| Arc::ptr_eq(known, tape));
-        if is_it && tape.is_alone() {
-            desk.waiting.remove(&key);
-        }
-    }
-
-    fn render(&self, style: Style) -> Result<Render, NoPage> {
-        let Inner {
+impl Inner {
+    /// What writes a page, with everything that is known by now.
+    fn render(&self, style: Style) -> Result<Render, fmt::Error> {
+        let Self {
             families,
             registry,
             settings,
             ..
-        } = &*self.inner;
-        let own = own::families(registry).map_err(|_| NoPage::Unwritable)?;
+        } = self;
+        let own = own::families(registry)?;
         let own: Vec<Arc<dyn Source>> = own.into_iter().map(|own| Arc::new(own) as _).collect();
         let count = own.len();
         let sources = Sources {

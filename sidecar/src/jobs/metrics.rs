@@ -130,29 +130,29 @@ impl Metrics {
         } = &metrics; // a metric left out here does not compile
         registry.register(
             "job_lifecycle",
-            "Jobs that came into a state, by state; not those that were in it when the watch began",
+            "Jobs that came into a state, by state; not those that were in it when the watch began; in the cluster, as every replica sees it: take the maximum",
             lifecycle.clone(),
         );
         registry.register_with_unit(
             "job_run",
-            "Time from the start of a Job to its end, by outcome",
+            "Time from the start of a Job to its end, by outcome; in the cluster, as every replica sees it: take the maximum",
             Unit::Seconds,
             run.clone(),
         );
         registry.register_with_unit(
             "job_record",
-            "Time from the end of a Job to its stored outcome",
+            "Time from the end of a Job to its stored outcome; in the cluster, as every replica sees it: take the maximum",
             Unit::Seconds,
             record.clone(),
         );
         registry.register(
             "job_premature_deletions",
-            "Jobs deleted before their outcome was stored, by class, and by whether that was asked for or they are gone",
+            "Jobs deleted before their outcome was stored, by class, and by whether that was asked for or they are gone; in the cluster, as every replica sees it: take the maximum",
             premature.clone(),
         );
         registry.register(
             "job_hazards",
-            "What endangered an outcome that was not stored",
+            "What endangered an outcome that was not stored; in the cluster, as every replica sees it: take the maximum",
             hazards.clone(),
         );
         registry.register(

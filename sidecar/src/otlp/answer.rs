@@ -20,7 +20,7 @@ pub enum Encoding {
 pub enum Denied {
     /// The bytes are not what they should be.
     Malformed(String),
-    /// There are more bytes than allowed, packed or unpacked.
+    /// There are more bytes than allowed, packed, unpacked or turned from JSON into protobuf.
     TooLarge(usize),
     /// How they are packed is not known.
     Packing(String),
@@ -82,7 +82,9 @@ impl Denied {
     pub fn message(&self) -> String {
         match self {
             Self::Malformed(why) => format!("the request cannot be read: {why}"),
-            Self::TooLarge(most) => format!("the request is larger than {most} bytes"),
+            Self::TooLarge(most) => {
+                format!("the request is larger than {most} bytes, as sent, unpacked or as protobuf")
+            }
             Self::Packing(name) => {
                 format!("content encoding {name:?} is not known; use gzip, deflate, zstd or none")
             }

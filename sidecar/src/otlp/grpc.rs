@@ -32,7 +32,7 @@ pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 /// The one message of a body.
-pub(super) fn message(body: Bytes, headers: &HeaderMap, most: usize) -> Result<Bytes, Denied> {
+pub fn message(body: Bytes, headers: &HeaderMap, most: usize) -> Result<Bytes, Denied> {
     let malformed = |why: &str| Denied::Malformed(why.to_owned());
     let Some((&[flag, a, b, c, d], _)) = body.split_first_chunk::<HEAD>() else {
         return Err(malformed("there is no message"));
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(response.headers()["grpc-status"], "8");
         assert_eq!(
             response.headers()["grpc-message"],
-            "the request is larger than 2 bytes"
+            "the request is larger than 2 bytes, as sent, unpacked or as protobuf"
         );
     }
 

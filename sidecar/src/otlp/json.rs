@@ -15,20 +15,34 @@ use serde::de::{
     self, DeserializeSeed, Deserializer, Expected, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::write::Writer;
+use super::{answer::Denied, write::Writer};
 use schema::{Form, Message};
 
-/// Turns a request in JSON into one in protobuf.
-pub fn to_protobuf(json: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
-    let mut writer = Writer::default();
+/// Turns a request in JSON into one in protobuf of at most `most` bytes. Without that bound a list as `[1,1,1]`, of whose
+/// numbers each becomes nine bytes, would take several times the memory that a request may.
+pub fn to_protobuf(json: &[u8], most: usize) -> Result<Vec<u8>, Denied> {
+    let mut writer = Writer::up_to(most);
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let fields = Fields {
         message: &schema::REQUEST,
         writer: &mut writer,
     };
-    fields.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(writer.into_bytes())
+    let read = fields
+        .deserialize(&mut deserializer)
+        .and_then(|()| deserializer.end());
+    match read {
+        _ if writer.is_over() => Err(Denied::TooLarge(most)),
+        Ok(()) => Ok(writer.into_bytes()),
+        Err(error) => Err(Denied::Malformed(error.to_string())),
+    }
+}
+
+/// Ends the reading of what is too large already; what the error says is not looked at.
+fn within<E: de::Error>(writer: &Writer) -> Result<(), E> {
+    match writer.is_over() {
+        true => Err(E::custom("there is no room for more")),
+        false => Ok(()),
+    }
 }
 
 /// An object, written as the fields of a message.
@@ -62,6 +76,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 })?,
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
+            within(self.writer)?;
         }
         Ok(())
     }
@@ -230,7 +245,9 @@ impl<'de> Visitor<'de> for Value<'_> {
                 writer: &mut *self.writer,
             })?
             .is_some()
-        {}
+        {
+            within(self.writer)?;
+        }
         Ok(())
     }
 }

@@ -235,7 +235,7 @@ impl Shared {
         let message = match encoding {
             Encoding::Protobuf => body,
             Encoding::Json => {
-                turned = to_protobuf(body).map_err(|error| Denied::Malformed(error.to_string()))?;
+                turned = to_protobuf(body, self.receiving.most)?;
                 &turned
             }
         };

@@ -9,13 +9,15 @@ use std::{
     },
 };
 
-use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::{
-    Identity, Metric, Pair, Refusal, Rules, Targets,
+    Identity, Metric, Pair, Refusal, Targets,
     census::{Census, Change},
-    labels, lock,
+    hashing::Hashing,
+    labels,
+    limits::At,
+    lock,
     shelf::{Shelf, Swept},
     source::{
         Key, Origin, Scope, Stream, identity, is_identifying, kind, metric_type, target_labels,
@@ -31,26 +33,17 @@ const TARGET_INFO: &str = "target_info";
 /// Names that begin so are the sidecar's own.
 const OWN: &str = "agents_sidecar_";
 
-/// By which rules something comes in, and when.
-#[derive(Clone, Copy)]
-pub(super) struct At<'r> {
-    pub(super) rules: &'r Rules,
-    pub(super) now: u64,
-    /// Whether no further series fits.
-    pub(super) is_full: bool,
-}
-
 /// What the lock of the store guards.
 #[derive(Debug)]
 pub(super) struct Index {
     shelves: BTreeMap<Box<str>, Arc<Shelf>>,
-    origins: HashMap<Box<[u8]>, Arc<Origin>, RandomState>,
-    scopes: HashMap<Box<[u8]>, Arc<Scope>, RandomState>,
+    origins: HashMap<Box<[u8]>, Arc<Origin>, Hashing>,
+    scopes: HashMap<Box<[u8]>, Arc<Scope>, Hashing>,
     streams: HashTable<Arc<Stream>>,
     identities: BTreeMap<Identity, u32>,
     next: u32,
     census: Census,
-    hasher: RandomState,
+    hasher: Hashing,
 }
 
 impl Index {
@@ -63,8 +56,13 @@ impl Index {
             identities: BTreeMap::new(),
             next: 0,
             census: Census::new(targets),
-            hasher: RandomState::default(),
+            hasher: Hashing::default(),
         }
+    }
+
+    /// Targets, scopes and metrics that are known.
+    pub(super) fn sources(&self) -> usize {
+        self.origins.len() + self.scopes.len() + self.streams.len()
     }
 
     pub(super) fn shelves(&self) -> Vec<Arc<Shelf>> {
@@ -92,7 +90,7 @@ impl Index {
         at: At<'_>,
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<(Arc<Origin>, Swept), Refusal> {
-        let At { rules, now, .. } = at;
+        let now = at.now;
         let mut swept = Swept::default();
         if let Some(origin) = self.origins.get(described) {
             let origin = Arc::clone(origin);
@@ -103,9 +101,7 @@ impl Index {
                 return Ok((origin, swept));
             }
         }
-        if self.origins.len() >= rules.limits.sources {
-            return Err(Refusal::SeriesLimit);
-        }
+        at.admits(self.origins.len())?;
         let pairs = read()?;
         let who = identity(&pairs);
         swept += self.hear(&who, now);
@@ -217,16 +213,15 @@ impl Index {
     pub(super) fn scope(
         &mut self,
         described: &[u8],
-        At { rules, now, .. }: At<'_>,
+        at: At<'_>,
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<Arc<Scope>, Refusal> {
+        let At { rules, now, .. } = at;
         if let Some(scope) = self.scopes.get(described) {
             scope.seen.store(now, Ordering::Relaxed);
             return Ok(Arc::clone(scope));
         }
-        if self.scopes.len() >= rules.limits.sources {
-            return Err(Refusal::SeriesLimit);
-        }
+        at.admits(self.scopes.len())?;
         let labels = match rules.has_scope_labels {
             true => labels::described(read()?, rules.names, &rules.limits),
             false => Vec::new(),
@@ -248,7 +243,7 @@ impl Index {
         metric: &Metric<'_>,
         at: At<'_>,
     ) -> Result<(Arc<Stream>, bool), Refusal> {
-        let At { rules, now, .. } = at;
+        let now = at.now;
         let key = Key {
             identity: origin.identity,
             scope: scope.id,
@@ -263,9 +258,7 @@ impl Index {
             stream.seen.store(now, Ordering::Relaxed);
             return Ok((Arc::clone(stream), false));
         }
-        if self.streams.len() >= rules.limits.sources {
-            return Err(Refusal::SeriesLimit);
-        }
+        at.admits(self.streams.len())?;
         let (shelf, is_described_otherwise) = match self.shelf(metric, at) {
             Ok((shelf, is_otherwise)) => (Ok(shelf), is_otherwise),
             // Nothing is kept of a name that comes when all is full: who invents series invents names as well.

@@ -4,8 +4,9 @@ use std::sync::{Arc, MutexGuard, atomic::Ordering};
 
 use super::{
     Metric, Oddity, Origin, Pair, Point, Refusal, Scope, Store, Stream, Tally, exemplars,
-    index::At,
+    index::Index,
     labels::{self, Labelled},
+    limits::At,
     lock,
     merge::{self, Taken},
     shelf::State,
@@ -36,12 +37,26 @@ impl<'s> Intake<'s> {
         }
     }
 
-    fn at(&self) -> At<'s> {
-        At {
-            rules: &self.store.rules,
+    /// Asks the index for a source that takes so much if it is new; that counts towards what the request may take.
+    fn known<T>(
+        &mut self,
+        weight: usize,
+        ask: impl FnOnce(&mut Index, At<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let rules = &self.store.rules;
+        let at = At {
+            rules,
             now: self.now,
             is_full: self.store.is_full(),
+            has_room: self.grown + weight <= rules.limits.bytes_per_request,
+        };
+        let mut index = lock(&self.store.index);
+        let before = index.sources();
+        let source = ask(&mut index, at)?;
+        if index.sources() > before {
+            self.grown += weight;
         }
+        Ok(source)
     }
 
     /// The target that describes itself by these bytes.
@@ -50,8 +65,8 @@ impl<'s> Intake<'s> {
         described: &[u8],
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<Arc<Origin>, Refusal> {
-        let index = &self.store.index;
-        let (origin, swept) = lock(index).origin(described, self.at(), read)?;
+        let weight = weight::of_described(described);
+        let (origin, swept) = self.known(weight, |index, at| index.origin(described, at, read))?;
         self.store.gone(&swept);
         Ok(origin)
     }
@@ -62,8 +77,8 @@ impl<'s> Intake<'s> {
         described: &[u8],
         read: impl FnOnce() -> Result<Vec<Pair>, Refusal>,
     ) -> Result<Arc<Scope>, Refusal> {
-        let index = &self.store.index;
-        lock(index).scope(described, self.at(), read)
+        let weight = weight::of_described(described);
+        self.known(weight, |index, at| index.scope(described, at, read))
     }
 
     /// The stream of a metric.
@@ -73,9 +88,9 @@ impl<'s> Intake<'s> {
         scope: &Scope,
         metric: &Metric<'_>,
     ) -> Result<Arc<Stream>, Refusal> {
-        let index = &self.store.index;
+        let weight = weight::of_metric(metric, scope);
         let (stream, is_described_otherwise) =
-            lock(index).stream(origin, scope, metric, self.at())?;
+            self.known(weight, |index, at| index.stream(origin, scope, metric, at))?;
         if is_described_otherwise {
             self.tally.note(Oddity::Help);
         }

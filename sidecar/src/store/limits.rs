@@ -1,5 +1,7 @@
 //! What one source may take.
 
+use super::{Refusal, Rules};
+
 /// What one source may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -32,6 +34,30 @@ impl Default for Limits {
             labels: 64,
             name_bytes: 512,
             value_bytes: 2_048,
+        }
+    }
+}
+
+/// By which rules something comes in, and when.
+#[derive(Clone, Copy)]
+pub(super) struct At<'r> {
+    pub(super) rules: &'r Rules,
+    pub(super) now: u64,
+    /// Whether no further series fits.
+    pub(super) is_full: bool,
+    /// Whether the request may still take what a source weighs that is new.
+    pub(super) has_room: bool,
+}
+
+impl At<'_> {
+    /// Whether one more target, scope or metric may be known beside so many.
+    pub(super) fn admits(&self, known: usize) -> Result<(), Refusal> {
+        if known >= self.rules.limits.sources {
+            Err(Refusal::SeriesLimit)
+        } else if !self.has_room {
+            Err(Refusal::RequestLimit)
+        } else {
+            Ok(())
         }
     }
 }

@@ -6,10 +6,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use foldhash::fast::RandomState;
 use hashbrown::{HashTable, hash_table::Entry};
 
-use super::{lock, weight};
+use super::{hashing::Hashing, lock, weight};
 use crate::model::{Family, Labels, Series};
 
 /// One family with its series.
@@ -31,7 +30,7 @@ pub(super) struct State {
     /// The slots in the order of their labels, once someone has asked.
     order: Vec<u32>,
     is_ordered: bool,
-    hasher: RandomState,
+    hasher: Hashing,
 }
 
 /// A series and what is known about it beside its value.
@@ -69,7 +68,7 @@ impl Shelf {
                 named: HashTable::new(),
                 order: Vec::new(),
                 is_ordered: true,
-                hasher: RandomState::default(),
+                hasher: Hashing::default(),
             }),
         }
     }
@@ -344,14 +343,14 @@ impl std::iter::Sum for Swept {
 }
 
 #[inline]
-fn hash(hasher: &RandomState, stream: u32, attributes: &[u8]) -> u64 {
+fn hash(hasher: &Hashing, stream: u32, attributes: &[u8]) -> u64 {
     let mut state = hasher.build_hasher();
     state.write_u32(stream);
     state.write(attributes);
     state.finish()
 }
 
-fn named_hash(hasher: &RandomState, slots: &[Option<Slot>], at: u32) -> u64 {
+fn named_hash(hasher: &Hashing, slots: &[Option<Slot>], at: u32) -> u64 {
     let slot = slots.get(at as usize).and_then(Option::as_ref);
     slot.map_or(0, |slot| hasher.hash_one(&slot.series.labels))
 }
@@ -473,5 +472,18 @@ mod tests {
         state.remember(1, b"key", at);
         assert_eq!(state.find(1, b"key"), Some(at));
         assert_eq!(state.find(2, b"key"), None);
+    }
+    #[test]
+    fn all_of_it_holds_if_every_hash_is_the_same() {
+        let tests: [fn(); 5] = [
+            series_are_read_in_order_in_pieces_of_any_size,
+            a_series_that_comes_in_between_two_pieces_moves_no_other,
+            what_is_forgotten_leaves_nothing_and_its_place_is_used_again,
+            dropped_keys_leave_no_trace_and_make_place_for_others,
+            the_same_attributes_of_another_stream_are_another_series,
+        ];
+        let known = include_str!("shelf.rs").matches("#[test]\n").count();
+        assert_eq!(known, tests.len() + 1, "a test is not on the list");
+        crate::store::hashing::same::with_one_hash(&tests);
     }
 }

@@ -311,6 +311,46 @@ fn one_request_grows_the_memory_by_so_much_and_no_more() {
 }
 
 #[test]
+fn names_count_towards_what_one_request_may_take_and_the_next_may_bring_more() {
+    let store = store(Limits {
+        bytes_per_request: 10_000,
+        ..Limits::default()
+    });
+    let names: Vec<_> = (0..100).map(|number| format!("x{number}")).collect();
+    let meet = || {
+        let mut intake = store.intake(1);
+        let origin = intake.origin(b"", || Ok(Vec::new())).unwrap();
+        let scope = intake.scope(b"", || Ok(Vec::new())).unwrap();
+        let met = names
+            .iter()
+            .map(|name| intake.stream(&origin, &scope, &metric(name, GAUGE)));
+        let (met, refused): (Vec<_>, Vec<_>) = met.partition(Result::is_ok);
+        assert!(
+            refused
+                .iter()
+                .all(|it| matches!(it, Err(Refusal::RequestLimit)))
+        );
+        met.len()
+    };
+    let (first, second) = (meet(), meet());
+    assert!((5..20).contains(&first), "{first}");
+    assert!(second > first, "{first} and then {second}");
+    for described in ["targets", "scopes"] {
+        let mut intake = store.intake(2);
+        let known = (0..100).filter(|number| {
+            let described = format!("{described} {number}");
+            let nothing = || Ok(Vec::new());
+            match described.starts_with('t') {
+                true => intake.origin(described.as_bytes(), nothing).is_ok(),
+                false => intake.scope(described.as_bytes(), nothing).is_ok(),
+            }
+        });
+        let known = known.count();
+        assert!((5..20).contains(&known), "{known} {described}");
+    }
+}
+
+#[test]
 fn what_is_silent_is_hidden_then_forgotten_and_leaves_nothing() {
     let store = store(Limits::default());
     send(
@@ -575,4 +615,33 @@ fn a_new_writer_that_has_no_value_takes_nothing_over() {
     assert_eq!(sent(1, 7), (1, line(7)));
     assert_eq!(sent(2, -1), (1, vec![]));
     assert_eq!(sent(3, 9), (1, line(9)));
+}
+
+#[test]
+fn all_of_it_holds_if_every_hash_is_the_same() {
+    let tests: [fn(); 20] = [
+        what_is_sent_is_on_the_page_in_order_and_replaced_by_what_is_newer,
+        the_order_in_which_attributes_are_written_does_not_matter,
+        one_that_is_absent_hides_only_itself_and_comes_back,
+        late_points_and_second_writers_are_refused,
+        deltas_add_up_by_the_table,
+        types_names_and_labels_that_clash_are_refused,
+        too_many_series_are_refused_and_deltas_flow_over,
+        nothing_is_kept_of_new_names_while_all_is_full,
+        one_request_grows_the_memory_by_so_much_and_no_more,
+        names_count_towards_what_one_request_may_take_and_the_next_may_bring_more,
+        what_is_silent_is_hidden_then_forgotten_and_leaves_nothing,
+        a_target_is_described_once_and_two_are_told_apart,
+        a_histogram_is_written_over_the_one_before,
+        buckets_count_towards_the_memory_also_where_they_come_later,
+        a_sender_whose_clock_went_back_is_heard_again_once_what_it_said_is_forgotten,
+        a_sender_whose_clock_jumped_ahead_and_stays_there_is_heard_and_lives_by_our_clock,
+        a_sender_that_starts_again_and_again_stays_fast_and_weighs_the_same,
+        the_series_of_all_that_are_too_many_leaves_no_weight_either,
+        a_delta_of_a_new_writer_is_stored_once_whatever_its_start,
+        a_new_writer_that_has_no_value_takes_nothing_over,
+    ];
+    let known = include_str!("tests.rs").matches("#[test]\n").count();
+    assert_eq!(known, tests.len() + 1, "a test is not on the list");
+    hashing::same::with_one_hash(&tests);
 }

@@ -1,6 +1,6 @@
 //! What a series takes of the memory, about. Pure.
 
-use super::{Data, Point, Scaled};
+use super::{Data, Metric, Point, Scaled, Scope};
 use crate::model::{Exemplar, Labels, Value};
 
 /// What one series takes beside its texts: slot, keys, tables.
@@ -9,6 +9,22 @@ pub(super) const OVERHEAD: usize = 320;
 const LISTS: usize = 128;
 /// What an observation to look at takes beside its labels.
 const EXAMPLE: usize = 64;
+
+/// What a target, a scope or a metric takes beside its texts, and how often it keeps them.
+const SOURCE: usize = 640;
+const COPIES: usize = 4;
+
+/// Of a target or a scope that describes itself by these bytes.
+pub(super) fn of_described(described: &[u8]) -> usize {
+    SOURCE + COPIES * described.len()
+}
+
+/// Of a metric of a scope, without its series.
+pub(super) fn of_metric(metric: &Metric<'_>, scope: &Scope) -> usize {
+    let labels = scope.labels.iter();
+    let labels: usize = labels.map(|pair| pair.name.len() + pair.value.len()).sum();
+    SOURCE + COPIES * (metric.name.len() + metric.unit.len()) + metric.description.len() + labels
+}
 
 /// Of a series that is found by these attributes, without its value.
 pub(super) fn of_series(labels: &Labels, attributes: &[u8]) -> usize {

@@ -20,7 +20,10 @@ use std::{
     env,
     time::{Duration, Instant},
 };
-use support::metrics::Page;
+use support::{
+    hostile::{Shape, shapes},
+    metrics::Page,
+};
 use tokio::{
     net::TcpStream,
     runtime::{Builder, Runtime},
@@ -162,13 +165,21 @@ fn sizes() -> Result<Table> {
     }
     let what = "processor at 10,000 points per second over gRPC";
     table.row(at_most(what, steady()?, "%", None));
-    let hostile = Sidecar::start(ROOMY)?;
-    let before = hostile.program.resident_mib()?;
-    fill_once(&hostile, 4 << 20)?;
-    let grown = hostile.program.resident_mib()? - before;
-    let what = "growth by a hostile request of 4 MiB";
-    table.row(at_most(what, grown, "MiB", Some(16.0)));
+    for shape in shapes() {
+        let what = format!("growth by 4 MiB at the most: {}", shape.name);
+        table.row(at_most(&what, grown_by(&shape)?, "MiB", Some(16.0)));
+    }
     Ok(table)
+}
+
+/// How much more a fresh program has in memory at any moment because of a request, in MiB.
+fn grown_by(shape: &Shape) -> Result<f64> {
+    let sidecar = Sidecar::start(&[])?;
+    let before = sidecar.program.resident_mib()?;
+    let status = runtime()?.block_on(shape.send(sidecar.http))?;
+    let is_answered = [200, 413].contains(&status);
+    ensure!(is_answered, "{} is answered by {status}", shape.name);
+    Ok(sidecar.program.peak_mib()? - before)
 }
 
 fn fill(sidecar: &Sidecar, first: usize, series: usize) -> Result<()> {
@@ -178,17 +189,6 @@ fn fill(sidecar: &Sidecar, first: usize, series: usize) -> Result<()> {
             let body = Way::Http.body(Sort::Gauge, from, 10_000);
             sender.send(body).await?;
         }
-        Ok(())
-    })
-}
-
-/// As many series as fit into so many bytes; most are refused, so the answer is not looked at.
-fn fill_once(sidecar: &Sidecar, bytes: usize) -> Result<()> {
-    let per_point = Way::Http.body(Sort::Gauge, 0, 1_000).len() / 1_000;
-    runtime()?.block_on(async {
-        let mut sender = Sender::connect(sidecar, Way::Http).await?;
-        let body = Way::Http.body(Sort::Gauge, 0, bytes / per_point);
-        sender.offer(body).await.context("the hostile request")?;
         Ok(())
     })
 }

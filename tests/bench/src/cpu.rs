@@ -75,14 +75,6 @@ fn time_on_processor(task: &Path) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Resident memory of a process, in KiB.
-pub fn resident_kib(process: u32) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.context("the kernel tells no VmRSS")?.parse()?)
-}
-
 /// Processor time of one unit of work: the middle of several rounds that together take about `budget`.
 pub fn per_unit<T>(budget: Duration, mut work: impl FnMut() -> T) -> Result<Duration> {
     let round = budget / u32::try_from(ROUNDS)?;
@@ -134,6 +126,6 @@ mod tests {
             (0..1000).map(black_box).sum::<u64>()
         });
         assert!(cost.unwrap() > Duration::ZERO);
-        assert!(resident_kib(std::process::id()).unwrap() > 0);
+        assert!(support::memory::resident(std::process::id()).unwrap() > 0);
     }
 }

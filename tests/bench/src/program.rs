@@ -85,9 +85,14 @@ impl Program {
         Ok(release_build(name)?.metadata()?.len())
     }
 
+    /// The most that it ever had in memory, in MiB.
+    pub fn peak_mib(&self) -> Result<f64> {
+        Ok(support::memory::peak(self.child.id())? as f64 / f64::from(1 << 20))
+    }
+
     /// Resident memory, in MiB.
     pub fn resident_mib(&self) -> Result<f64> {
-        Ok(cpu::resident_kib(self.child.id())? as f64 / 1024.0)
+        Ok(support::memory::resident(self.child.id())? as f64 / f64::from(1 << 20))
     }
 }
 

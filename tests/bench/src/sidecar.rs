@@ -24,7 +24,8 @@ pub struct Sidecar {
     /// The program.
     pub program: Program,
     grpc: SocketAddr,
-    http: SocketAddr,
+    /// Where OTLP comes in over HTTP.
+    pub http: SocketAddr,
 }
 
 impl Sidecar {

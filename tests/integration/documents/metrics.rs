@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use agents::{
-    api::registration::rung::Rung, kit::args::variable as common, serve::variable as serve,
+    api::{contract::env, registration::rung::Rung},
+    kit::args::variable as common,
+    serve::variable as serve,
 };
 use agents_webhook::args::variable as webhook;
 use anyhow::Result;
@@ -13,7 +15,13 @@ use crate::kit::{
     client::DEADLINE,
     process::{Process, product},
 };
-use crate::sidecar::streams::full::{Full, is_shown};
+use crate::sidecar::{
+    jobs::with_a_time_to_live,
+    streams::full::{Full, is_shown},
+};
+
+/// Shown only where a Job has a time to live.
+const HEADROOM: &str = "agents_sidecar_job_ttl_headroom_seconds";
 
 /// One family of metrics.
 pub(super) struct Family {
@@ -27,11 +35,18 @@ pub(super) struct Family {
     pub(super) help: String,
 }
 
-/// Starts a program in a cluster that has our kinds and reads its metrics page. Streams tell the sidecar all there is, so that
-/// every series is there.
+/// Starts a program in a cluster that has our kinds and reads its metrics page. Streams tell the sidecar all there is, and a Job
+/// has all that one can have, so that every series is there.
 pub(super) async fn families(program: &str) -> Vec<Family> {
     let streams = Full::start().await.unwrap();
-    let followed = streams.settings();
+    let mut settings: Vec<_> = streams.settings().into();
+    let is_sidecar = program == "agents-sidecar";
+    let watched = match is_sidecar {
+        true => Some(with_a_time_to_live().await.unwrap()),
+        false => None,
+    };
+    let namespaces = watched.iter().map(|scene| scene.here.name.clone());
+    settings.extend(namespaces.map(|name| (env::NAMESPACES, name)));
     let cluster = lab::shared().await.unwrap().environment();
     let cluster = cluster
         .iter()
@@ -43,7 +58,7 @@ pub(super) async fn families(program: &str) -> Vec<Family> {
     ]
     .into_iter()
     .chain(cluster)
-    .chain(followed.iter().map(|(name, value)| (*name, value.as_str())))
+    .chain(settings.iter().map(|(name, value)| (*name, value.as_str())))
     .collect();
     let mut words = program.split(' ');
     let name = words.next().unwrap_or_default();
@@ -52,7 +67,7 @@ pub(super) async fn families(program: &str) -> Vec<Family> {
     let admin = process.address("admin").await.to_string();
     let page = wait::retry("a full page", DEADLINE, || async {
         let page = Page::scrape(&admin).await?;
-        let is_full = program != "agents-sidecar" || is_shown(&page);
+        let is_full = !is_sidecar || is_shown(&page) && page.value(HEADROOM, &[]).is_some();
         anyhow::ensure!(is_full, "{page:?}");
         Ok(page)
     });

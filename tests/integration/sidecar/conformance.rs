@@ -4,8 +4,8 @@
 mod clients;
 mod data;
 pub(crate) mod document;
-
 mod formats;
+mod open_metrics;
 mod own_endpoint;
 mod parsers;
 

@@ -14,6 +14,9 @@ const FUZZED: Fuzzed = Fuzzed {
         ("events", targets::events),
         ("accept", targets::accept),
         ("inflate", targets::inflate),
+        ("framing", targets::framing),
+        ("queue", targets::queue),
+        ("control_plane", targets::control_plane),
     ],
 };
 

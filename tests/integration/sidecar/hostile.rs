@@ -1,13 +1,22 @@
 //! Senders that mean harm: whatever they do, the next good request works, the page is whole and memory is bounded.
 
+use agents::api::contract::path;
 use agents_sidecar::args::variable;
 use anyhow::{Context, Result, ensure};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
+use support::{
+    hostile::shapes,
+    http,
+    memory::{peak, resident},
+    open_metrics,
+    wait::retry,
+};
+use tokio::{io::AsyncWriteExt, net::TcpStream, task::spawn_blocking};
 
 use super::{
     memory::{push, request},
-    otlp::Sidecar,
+    otlp::{Sidecar, push as push_by_sdk},
 };
+use crate::kit::client::DEADLINE;
 
 /// What may be resident beside the series that are allowed, in MiB; a build for tests takes more than one for use.
 const MOST_MIB: f64 = 128.0;
@@ -21,6 +30,28 @@ async fn check(sidecar: &Sidecar, name: &str) -> Result<()> {
     let resident = page.value("agents_sidecar_memory_resident_bytes", &[]);
     let resident = resident.context("a number")? / f64::from(1 << 20);
     ensure!(resident < MOST_MIB, "{resident} MiB");
+    Ok(())
+}
+
+/// What one request of 4 MiB may take for a moment, whatever it is made of.
+const MOST_BY_REQUEST: u64 = 16 << 20;
+
+#[tokio::test]
+async fn no_request_takes_more_memory_than_a_request_may_not_even_for_a_moment() -> Result<()> {
+    let mut grown = Vec::new();
+    for shape in shapes() {
+        let sidecar = Sidecar::start(&[]).await;
+        let process = sidecar.process.id();
+        // Known before, because some of what follows takes all the names that there may be.
+        check(&sidecar, "good").await?;
+        let before = resident(process)?;
+        let status = shape.send(sidecar.http).await?;
+        ensure!([200, 413].contains(&status), "{}: {status}", shape.name);
+        grown.push((shape.name, status, peak(process)? - before));
+        check(&sidecar, "good").await.context(shape.name)?;
+    }
+    let is_within = grown.iter().all(|(_, _, grown)| *grown <= MOST_BY_REQUEST);
+    ensure!(is_within, "{grown:#?}");
     Ok(())
 }
 
@@ -103,16 +134,61 @@ async fn bodies_that_stall_leave_room_for_others_whatever_length_they_say() -> R
     Ok(())
 }
 
+/// Connections that come at once.
+const CROWD: usize = 1_000;
+
+/// The ports with the connections that each has room for.
+const PORTS: [(&str, usize); 3] = [("otlp-grpc", 256), ("otlp-http", 256), ("admin", 64)];
+
+/// How many of them the other side has closed.
+fn closed(crowd: &[TcpStream]) -> usize {
+    let is_closed = |stream: &&TcpStream| matches!(stream.try_read(&mut [0]), Ok(0));
+    crowd.iter().filter(is_closed).count()
+}
+
 #[tokio::test]
-async fn a_thousand_connections_leave_room_for_one_more() -> Result<()> {
-    let sidecar = Sidecar::start(&[]).await;
-    let mut crowd = Vec::new();
-    for _ in 0..1_000 {
-        crowd.push(TcpStream::connect(sidecar.http).await?);
+async fn a_thousand_connections_to_any_port_are_displaced_but_for_those_that_fit() -> Result<()> {
+    for (server, room) in PORTS {
+        let sidecar = Sidecar::start(&[]).await;
+        let address = match server {
+            "otlp-grpc" => sidecar.grpc,
+            "otlp-http" => sidecar.http,
+            _ => sidecar.admin,
+        };
+        let mut crowd = Vec::new();
+        for _ in 0..CROWD {
+            crowd.push(TcpStream::connect(address).await?);
+        }
+        // Each of them wanted in, and whoever had waited longest had to leave for it.
+        retry("a crowd that is let in", DEADLINE, || async {
+            let page = sidecar.page().await?;
+            let closed_labels = [("cause", "displaced"), ("server", server)];
+            let displaced = page.value(
+                "agents_sidecar_http_connections_closed_total",
+                &closed_labels,
+            );
+            let open = page.value("agents_sidecar_http_connections", &[("server", server)]);
+            let (displaced, open) = (displaced.context("a count")?, open.context("a number")?);
+            ensure!(
+                displaced >= (CROWD - room) as f64,
+                "{server}: {displaced} displaced"
+            );
+            ensure!(open <= room as f64, "{server}: {open} open");
+            let closed = closed(&crowd);
+            ensure!(closed >= CROWD - room, "{server}: {closed} closed");
+            Ok(())
+        })
+        .await?;
+        check(&sidecar, "good").await.context(server)?;
+        let endpoint = format!("http://{}", sidecar.grpc);
+        spawn_blocking(move || push_by_sdk(endpoint)).await??;
+        let page = sidecar.page().await?;
+        let scope = [("otel_scope_name", "till")];
+        assert_eq!(page.value("oven_temperature_celsius", &scope), Some(21.5));
+        drop(crowd);
+        check(&sidecar, "later").await.context(server)?;
     }
-    check(&sidecar, "good").await?;
-    drop(crowd);
-    check(&sidecar, "later").await
+    Ok(())
 }
 
 #[tokio::test]
@@ -142,6 +218,10 @@ async fn a_source_that_invents_series_for_ever_gets_no_more_than_its_share() -> 
     }
     let page = sidecar.page().await?;
     assert_eq!(page.series("invented").len(), SHARE);
+    let strict = "application/openmetrics-text; version=1.0.0";
+    let strict = http::get_as(&sidecar.admin.to_string(), path::METRICS, strict).await?;
+    let read = open_metrics::read(&String::from_utf8(strict)?)?;
+    ensure!(read.samples > SHARE, "{read:?}");
     let labels = [("reason", "metric_limit")];
     let refused = page.value("agents_sidecar_otlp_refused_points_total", &labels);
     assert_eq!(refused, Some((INVENTED - SHARE) as f64));

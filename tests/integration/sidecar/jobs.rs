@@ -21,6 +21,16 @@ use crate::events::within_the_hour;
 use crate::kit::process::{Process, product};
 use crate::way::Way;
 
+/// A Job that has ended, with a time to live, and nobody who stores how it ended.
+pub(crate) async fn with_a_time_to_live() -> Result<Scene> {
+    let scene = Scene::left_alone(&["ended"]).await?;
+    let hour = json!({"spec": {"ttlSecondsAfterFinished": 3600}});
+    change(&scene, "ended", hour).await?;
+    scene.end_pod("ended", 0).await?;
+    scene.until_job("ended", is_complete).await?;
+    Ok(scene)
+}
+
 #[tokio::test]
 async fn a_job_that_is_deleted_while_it_runs_is_told_while_the_controller_is_away() -> Result<()> {
     support::kinds!();

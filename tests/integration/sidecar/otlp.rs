@@ -46,7 +46,7 @@ impl Sidecar {
 }
 
 /// Pushes a counter, a gauge and a histogram over gRPC.
-fn push(endpoint: String) -> Result<()> {
+pub(super) fn push(endpoint: String) -> Result<()> {
     let exporter = MetricExporter::builder()
         .with_tonic()
         .with_endpoint(endpoint)

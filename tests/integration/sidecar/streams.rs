@@ -10,7 +10,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use agents::kit::args::variable as common;
 use agents_sidecar::args::variable;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use support::{metrics::Page, wait};
 
 use crate::kit::process::{Process, product};
@@ -84,13 +84,4 @@ fn queue(page: &Page, source: &str) -> Vec<String> {
     of_queue
         .map(|(series, value)| format!("{series} {value}"))
         .collect()
-}
-
-/// What `VmHWM` says: the most that a process has ever had in memory, in bytes.
-fn peak(process: u32) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kilobytes: u64 = kilobytes.context("a number of kB")?.trim().parse()?;
-    Ok(kilobytes * 1024)
 }

@@ -1,8 +1,9 @@
 //! A real Prometheus that scrapes the pages of the programs.
 
 use super::Up;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use support::{
+    lab::Lab,
     metrics::Series,
     prometheus::{DEADLINE, Job, Prometheus, Settings},
     wait,
@@ -18,7 +19,7 @@ pub(super) struct Scraper {
 }
 
 /// Starts it and waits until it can tell of runs: the examples make some, but the first export may be older than they are.
-pub(super) async fn start(programs: &[Up]) -> Result<Scraper> {
+pub(super) async fn start(lab: &Lab, programs: &[Up]) -> Result<Scraper> {
     let pages = programs.iter().filter(|up| up.has_page());
     let jobs: Vec<Job> = pages
         .map(|up| Job {
@@ -28,11 +29,12 @@ pub(super) async fn start(programs: &[Up]) -> Result<Scraper> {
             escaping: "underscores",
         })
         .collect();
-    let prometheus = Prometheus::start(&Settings {
+    let settings = Settings {
         jobs,
         strategy: "UnderscoreEscapingWithSuffixes",
-    })
-    .await?;
+    };
+    let folder = lab.kubeconfig().parent().context("the lab has no folder")?;
+    let prometheus = Prometheus::bound(&settings, folder).await?;
     let rows = wait::retry("what the controllers count", DEADLINE, || async {
         let rows = prometheus.query(QUERY).await?;
         let runs = rows

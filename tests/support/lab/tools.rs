@@ -176,29 +176,8 @@ pub static RECIPES: &[Recipe] = &[
         ],
     ),
     recipe("cert-manager", 95, &[tool("cert-manager", ".")]),
-    recipe(
-        "telemetrygen",
-        30,
-        &[tool(
-            "telemetrygen",
-            "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen",
-        )],
-    ),
     recipe("go-otel", 60, &[tool("go-otel", ".")]),
     recipe("sarif", 15, &[tool("sarif", ".")]),
-    recipe(
-        "pint",
-        40,
-        &[tool("pint", "github.com/cloudflare/pint/cmd/pint")],
-    ),
-    recipe(
-        "helm-unittest",
-        30,
-        &[tool(
-            "helm-unittest",
-            "github.com/helm-unittest/helm-unittest/cmd/helm-unittest",
-        )],
-    ),
 ];
 
 /// The programs of tier 1, and `kubectl`.
@@ -365,6 +344,36 @@ mod tests {
         for name in expand(&groups).unwrap() {
             assert!(names.contains(&name), "{name}");
         }
+    }
+
+    /// All sources below a folder, one after the other, but for this file.
+    fn sources(folder: &Path) -> String {
+        let entries = fs::read_dir(folder).unwrap();
+        let texts = entries.map(|entry| {
+            let path = entry.unwrap().path();
+            match path.extension().is_some_and(|end| end == "rs") {
+                _ if path.is_dir() => sources(&path),
+                true if !path.ends_with("support/lab/tools.rs") => {
+                    fs::read_to_string(&path).unwrap()
+                }
+                _ => String::new(),
+            }
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn every_tool_is_part_of_a_cluster_or_asked_for_somewhere() {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let asked: String = ["support", "integration", "lab"]
+            .map(|folder| sources(&tests.join(folder)))
+            .concat();
+        let is_asked_for = |tool: &&Tool| asked.contains(&format!("\"{}\"", tool.name));
+        let of_cluster = of_tier(Tier::Node);
+        let unused = all_tools()
+            .filter(|tool| !of_cluster.contains(&tool.name) && !is_asked_for(tool))
+            .map(|tool| tool.name);
+        assert_eq!(unused.collect::<Vec<_>>(), Vec::<&str>::new());
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct State {
     first: usize,
     readers: HashMap<usize, Reader>,
     next_reader: usize,
+    /// Whether something was written, so that nobody can join any more.
+    is_closed: bool,
     is_done: bool,
 }
 
@@ -57,9 +59,13 @@ struct Reader {
     waker: Option<Waker>,
 }
 
+/// Makes what writes a page, once the first piece of it is asked for: what it tells is then as new as whoever joined last.
+pub(super) type Prepare = Box<dyn FnOnce() -> Result<Render, fmt::Error> + Send>;
+
 /// What writes the page. It goes when the page is written or nobody reads it, and with it its turn.
 pub(super) struct Reel {
-    render: Render,
+    prepare: Option<Prepare>,
+    render: Option<Render>,
     compressor: Compressor,
     key: Key,
     piece: Vec<u8>,
@@ -67,9 +73,10 @@ pub(super) struct Reel {
 }
 
 impl Reel {
-    pub(super) fn new(render: Render, key: Key, turn: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(prepare: Prepare, key: Key, turn: OwnedSemaphorePermit) -> Self {
         Self {
-            render,
+            prepare: Some(prepare),
+            render: None,
             compressor: Compressor::new(key.1),
             key,
             piece: Vec::with_capacity(PIECE + PIECE / 2),
@@ -78,10 +85,17 @@ impl Reel {
     }
 
     /// The next bytes that are not none, and whether they are the last.
-    fn next(&mut self) -> io::Result<(Bytes, bool)> {
+    fn next(&mut self) -> Result<(Bytes, bool), Broken> {
+        if let Some(prepare) = self.prepare.take() {
+            self.render = Some(prepare().map_err(Broken::Unwritable)?);
+        }
+        let Some(render) = &mut self.render else {
+            return Err(Broken::Cut);
+        };
         loop {
-            let has_more = self.render.piece(&mut self.piece);
-            let bytes = self.compressor.push(&mut self.piece, !has_more)?;
+            let has_more = render.piece(&mut self.piece);
+            let bytes = self.compressor.push(&mut self.piece, !has_more);
+            let bytes = bytes.map_err(Broken::Compress)?;
             if !bytes.is_empty() || !has_more {
                 return Ok((bytes, !has_more));
             }
@@ -90,31 +104,23 @@ impl Reel {
 }
 
 impl Tape {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        Self {
+    /// A page that waits, and who waits for it.
+    pub(super) fn with_reader(metrics: Metrics, deadline: Instant) -> (Arc<Self>, PageBody) {
+        let tape = Arc::new(Self {
             begun: OnceCell::new(),
             state: Mutex::default(),
             metrics,
-        }
+        });
+        let id = lock(&tape.state).admit(deadline);
+        let body = PageBody::of(&tape, id);
+        (tape, body)
     }
 
-    /// One more reader, from the beginning.
-    pub(super) fn join(self: &Arc<Self>, deadline: Instant) -> PageBody {
+    /// One more reader, if the page can still be had from its beginning.
+    pub(super) fn join(self: &Arc<Self>, deadline: Instant) -> Option<PageBody> {
         let mut state = lock(&self.state);
-        let id = state.next_reader;
-        state.next_reader += 1;
-        let reader = Reader {
-            at: 0,
-            since: Instant::now(),
-            deadline,
-            waker: None,
-        };
-        state.readers.insert(id, reader);
-        PageBody {
-            tape: Arc::clone(self),
-            id,
-            pause: None,
-        }
+        let id = (!state.is_closed).then(|| state.admit(deadline))?;
+        Some(PageBody::of(self, id))
     }
 
     pub(super) fn begin(&self, reel: Reel) {
@@ -125,11 +131,6 @@ impl Tape {
             .values_mut()
             .for_each(|reader| reader.since = now);
         state.reel = Some(reel);
-    }
-
-    /// Whether there is one reader at most.
-    pub(super) fn is_alone(&self) -> bool {
-        lock(&self.state).readers.len() <= 1
     }
 
     /// Cuts readers whose time is over. Says when that of the next will be.
@@ -143,6 +144,20 @@ impl Tape {
 }
 
 impl State {
+    /// One more reader, from the beginning.
+    fn admit(&mut self, deadline: Instant) -> usize {
+        let id = self.next_reader;
+        self.next_reader += 1;
+        let reader = Reader {
+            at: 0,
+            since: Instant::now(),
+            deadline,
+            waker: None,
+        };
+        self.readers.insert(id, reader);
+        id
+    }
+
     /// Cuts some readers. With the last of them goes what writes for them.
     fn cut(&mut self, metrics: &Metrics, cause: Cut, is_cut: impl Fn(&Reader) -> bool) {
         let before = self.readers.len();
@@ -157,8 +172,8 @@ impl State {
         let had = slowest.map_or(self.pieces.len(), |slowest| slowest - self.first);
         self.pieces.drain(..had.min(self.pieces.len()));
         self.first += had;
-        if self.readers.is_empty() {
-            self.reel = None;
+        if self.readers.is_empty() && self.reel.take().is_some() {
+            self.is_closed = true;
         }
         if had > 0 {
             self.readers
@@ -178,7 +193,8 @@ impl State {
         Some(piece)
     }
 
-    fn write(&mut self, metrics: &Metrics) -> io::Result<()> {
+    fn write(&mut self, metrics: &Metrics) -> Result<(), Broken> {
+        self.is_closed = true;
         let Some(reel) = &mut self.reel else {
             self.is_done = true;
             return Ok(());
@@ -188,7 +204,9 @@ impl State {
             self.pieces.push_back(bytes);
         }
         if is_last {
-            metrics.written(reel.key.0.format, reel.render.tally());
+            if let Some(render) = &reel.render {
+                metrics.written(reel.key.0.format, render.tally());
+            }
             self.is_done = true;
             self.reel = None; // others need not wait until it is read
         }
@@ -204,6 +222,16 @@ pub struct PageBody {
     pause: Option<Pin<Box<Sleep>>>,
 }
 
+impl PageBody {
+    fn of(tape: &Arc<Tape>, id: usize) -> Self {
+        Self {
+            tape: Arc::clone(tape),
+            id,
+            pause: None,
+        }
+    }
+}
+
 impl fmt::Debug for PageBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageBody").finish_non_exhaustive()
@@ -216,6 +244,9 @@ pub enum Broken {
     /// Its reader was too slow.
     #[error("the page was read too slowly and was cut")]
     Cut,
+    /// The program could not write its own metrics.
+    #[error("the program's own metrics cannot be written")]
+    Unwritable(#[source] fmt::Error),
     /// It could not be compressed.
     #[error("the page could not be compressed")]
     Compress(#[source] io::Error),
@@ -253,7 +284,7 @@ impl Body for PageBody {
                 }
                 match state.room(metrics, now) {
                     None => {
-                        state.write(metrics).map_err(Broken::Compress)?;
+                        state.write(metrics)?;
                         continue;
                     }
                     Some(wake_at) => {

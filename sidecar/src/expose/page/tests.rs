@@ -171,6 +171,47 @@ async fn scrapes_that_wait_share_a_page() {
     );
 }
 
+#[tokio::test]
+async fn scrapes_that_come_at_once_share_a_page_although_there_is_a_turn_for_each() {
+    let exposer = exposer(5_000, Settings::default());
+    let none = HeaderMap::new();
+    let read = || async { bytes(exposer.answer(&none).await).await };
+    let (one, other) = tokio::join!(read(), read());
+    assert_eq!(one, other);
+    assert_eq!(
+        value(&exposer, "agents_sidecar_page_shared_total").await,
+        "1"
+    );
+}
+
+#[tokio::test]
+async fn a_page_is_shared_until_something_of_it_is_written_and_only_by_its_like() {
+    let exposer = exposer(5_000, Settings::default());
+    let shared = async || value(&exposer, "agents_sidecar_page_shared_total").await;
+    let (none, gzip) = (HeaderMap::new(), headers(&[("accept-encoding", "gzip")]));
+    let (first, second) = (exposer.answer(&none).await, exposer.answer(&none).await);
+    let packed = exposer.answer(&gzip).await;
+    let page = bytes(first).await;
+    // What is told of the pages themselves is gathered after the last reader has come.
+    let text = String::from_utf8(page.clone()).expect("text");
+    assert!(text.contains("agents_sidecar_page_shared_total 1\n"));
+    assert_eq!(page, bytes(second).await);
+    let packed = opened(&bytes(packed).await, Encoding::Gzip);
+    assert_eq!(received(&packed), received(&page));
+    let late = hold(&exposer).await;
+    assert_eq!(shared().await, "1", "it came after the first piece");
+    drop(late);
+}
+
+#[tokio::test]
+async fn a_page_that_was_left_before_it_was_written_is_not_joined() {
+    let exposer = exposer(5_000, Settings::default());
+    let left = exposer.answer(&HeaderMap::new()).await;
+    drop(left);
+    let page = bytes(exposer.answer(&HeaderMap::new()).await).await;
+    assert!(page.len() > 250_000, "{} bytes", page.len());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_stands_still_is_cut_when_others_wait() {
     let one = Settings {

@@ -25,7 +25,7 @@ impl Collector for Gauges {
         let age = |since: Timestamp| now.duration_since(since).as_secs_f64().max(0.0);
         let mut known = encoder.encode_descriptor(
             "job_known",
-            "Jobs that there are, by state",
+            "Jobs that there are, by state; in the cluster, as every replica sees it: take the maximum",
             None,
             MetricType::Gauge,
         )?;
@@ -52,25 +52,25 @@ impl Collector for Gauges {
         let seconds = Some(&Unit::Seconds);
         gauge(
             "job_unrecorded",
-            "Jobs that have ended and whose outcome is not stored",
+            "Jobs that have ended and whose outcome is not stored; in the cluster, as every replica sees it: take the maximum",
             None,
             number(figures.unrecorded),
         )?;
         gauge(
             "job_oldest_unrecorded",
-            "Time since the first of those ended",
+            "Time since the first of those ended; in the cluster, as every replica sees it: take the maximum",
             seconds,
             figures.oldest.map_or(0.0, age),
         )?;
         gauge(
             "job_orphaned_pods",
-            "Pods of ours that no Job looks after any more",
+            "Pods of ours that no Job looks after any more; in the cluster, as every replica sees it: take the maximum",
             None,
             number(self.0.orphans()),
         )?;
         let headroom = encoder.encode_descriptor(
             "job_ttl_headroom",
-            "Time until the first of those is removed by its time to live, negative if only our finalizer holds it; no number if none has one",
+            "Time until the first of those is removed by its time to live, negative if only our finalizer holds it; no number if none has one; in the cluster, as every replica sees it: take the minimum",
             seconds,
             MetricType::Gauge,
         )?;

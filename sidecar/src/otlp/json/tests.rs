@@ -1,5 +1,11 @@
 use super::*;
-use crate::otlp::wire::Fields as Read;
+use crate::otlp::{
+    inflate::{Packing, unpack},
+    wire::Fields as Read,
+};
+
+/// More than anything here becomes, except where that is the point.
+const MOST: usize = 64 * 1024;
 
 /// A point within a gauge within everything else.
 fn around(point: &str) -> String {
@@ -10,10 +16,10 @@ fn around(point: &str) -> String {
 
 /// The fields of the one point of a request: number and bytes.
 fn point(json: &str) -> Result<Vec<(u32, String)>, String> {
-    let bytes = to_protobuf(json.as_bytes());
+    let bytes = to_protobuf(json.as_bytes(), MOST);
     bytes
         .map(|bytes| point_of(&bytes))
-        .map_err(|error| error.to_string())
+        .map_err(|denied| denied.message())
 }
 
 /// The message at the end of a way of field numbers.
@@ -78,7 +84,7 @@ fn metric(data: &str) -> Result<Vec<u8>, String> {
     let json = format!(
         r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"x",{data}}}]}}]}}]}}"#
     );
-    to_protobuf(json.as_bytes()).map_err(|error| error.to_string())
+    to_protobuf(json.as_bytes(), MOST).map_err(|denied| denied.message())
 }
 
 /// The last double of this number in a message.
@@ -196,8 +202,9 @@ fn what_is_unknown_or_null_is_as_if_it_were_not_there() {
     for given in cases {
         assert_eq!(point(&around(given)), Ok(vec![]), "{given}");
     }
-    assert_eq!(to_protobuf(br#"{"resource_metrics":[{}]}"#).unwrap(), b"");
-    assert_eq!(to_protobuf(b"{}").unwrap(), b"");
+    for given in [r#"{"resource_metrics":[{}]}"#, "{}"] {
+        assert_eq!(to_protobuf(given.as_bytes(), MOST).unwrap(), b"");
+    }
 }
 
 #[test]
@@ -218,14 +225,14 @@ fn what_is_wrong_is_named() {
     assert_eq!(cases.len(), 8);
     for (given, expected) in cases {
         let said = match given {
-            "[]" => to_protobuf(given.as_bytes()).unwrap_err().to_string(),
+            "[]" => to_protobuf(given.as_bytes(), MOST).unwrap_err().message(),
             _ => point(&around(given)).unwrap_err(),
         };
         assert!(said.contains(expected), "{given}: {said}");
     }
-    assert!(to_protobuf(b"{} {}").is_err());
+    assert!(to_protobuf(b"{} {}", MOST).is_err());
     let deep = format!("{}{}", r#"{"a":"#.repeat(200), "1");
-    assert!(to_protobuf(deep.as_bytes()).is_err());
+    assert!(to_protobuf(deep.as_bytes(), MOST).is_err());
 }
 
 #[test]
@@ -239,4 +246,49 @@ fn ids_are_hexadecimal_and_other_bytes_base64() {
         assert_eq!(unbase64(text), Some(vec![251, 255]), "{text}");
     }
     assert_eq!(unbase64("?"), None);
+}
+
+/// A histogram with a list of so many bytes of ones under this name.
+fn ones(field: &str, bytes: usize) -> String {
+    let list = "1,".repeat(bytes / 2);
+    let data = format!(
+        r#""histogram":{{"dataPoints":[{{"{field}":[{}]}}]}}"#,
+        list.trim_end_matches(',')
+    );
+    format!(r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"x",{data}}}]}}]}}]}}"#)
+}
+
+#[test]
+fn what_swells_on_its_way_is_refused_as_too_large_plain_and_packed() {
+    for field in ["bucketCounts", "explicitBounds"] {
+        let fits = to_protobuf(ones(field, MOST / 6).as_bytes(), MOST).unwrap();
+        assert!(fits.capacity() <= MOST, "{field}: {}", fits.capacity());
+        let plain = ones(field, MOST / 2);
+        let gzip = {
+            use std::io::Write;
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(plain.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        assert!(gzip.len() < 1_000, "{field}: {} bytes", gzip.len());
+        for (packing, sent) in [(Packing::None, plain.into_bytes()), (Packing::Gzip, gzip)] {
+            let json = unpack(sent.into(), packing, MOST).unwrap();
+            assert_eq!(
+                to_protobuf(&json, MOST),
+                Err(Denied::TooLarge(MOST)),
+                "{field} {packing:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_comes_after_too_much_is_not_read() {
+    let swollen = ones("bucketCounts", MOST);
+    let broken = swollen.trim_end_matches(['}', ']']);
+    assert_eq!(
+        to_protobuf(broken.as_bytes(), MOST),
+        Err(Denied::TooLarge(MOST))
+    );
 }

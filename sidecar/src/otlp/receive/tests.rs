@@ -45,6 +45,14 @@ fn request(time: u64) -> Vec<u8> {
     writer.into_bytes()
 }
 
+/// JSON that may be as large as it is, but not as large as it becomes.
+fn swelling() -> Vec<u8> {
+    let ones = vec!["1"; MOST / 4].join(",");
+    let point = format!(r#"{{"timeUnixNano":"1","bucketCounts":[{ones}]}}"#);
+    let metric = format!(r#"{{"name":"x","histogram":{{"dataPoints":[{point}]}}}}"#);
+    format!(r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{metric}]}}]}}]}}"#).into_bytes()
+}
+
 struct Told {
     status: u16,
     headers: HeaderMap,
@@ -166,6 +174,7 @@ async fn every_refusal_of_a_request_has_the_status_that_otlp_says() {
         ("/v1/metrics", &[PROTOBUF], vec![0x0a, 9], 400),
         ("/v1/metrics", &[JSON], b"{".to_vec(), 400),
         ("/v1/metrics", &[PROTOBUF], vec![0; MOST + 1], 413),
+        ("/v1/metrics", &[JSON], swelling(), 413),
         (
             "/v1/metrics",
             &[("content-type", "text/plain")],

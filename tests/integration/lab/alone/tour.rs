@@ -17,7 +17,9 @@ use std::{
 use support::{
     http,
     lab::{
-        Lab, own_name,
+        Lab,
+        down::down,
+        own_name,
         report::{in_time, measured},
         state::{Home, LabName, Record, Tier},
     },
@@ -243,6 +245,32 @@ async fn everything_is_up_in_under_30_seconds_and_ctrl_c_leaves_nothing_behind()
             "tour: ready after {first:.1?} with processes; a second one, {tier}, after {second:.1?}"
         ));
         Ok(second)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_tour_that_is_killed_leaves_nothing_that_down_does_not_remove() -> Result<()> {
+    support::starts_labs!();
+    let folder = TempDir::new()?;
+    let mut tour = Tour::start(folder.path(), Tier::ControlPlane)?;
+    tour.guide().await?;
+    let home = Home::from_env()?;
+    let suspect = Suspect::new(
+        &home.folder(&tour.name),
+        &tour.record()?,
+        tour.before.clone(),
+    );
+    let traces = suspect.traces()?;
+    let is_scraper = |trace: &String| trace.contains("--storage.tsdb.path");
+    ensure!(traces.iter().any(is_scraper), "no Prometheus: {traces:#?}");
+    tour.child.kill().await?;
+    down(&home, &tour.name).await?;
+    // The kernel ends what is bound to the tour, but not before its end is seen.
+    retry("nothing that is left", DEADLINE, || async {
+        let traces = suspect.traces()?;
+        ensure!(traces.is_empty(), "{traces:#?}");
+        Ok(())
     })
     .await
 }

@@ -1,6 +1,6 @@
 //! What the tests beside this show, counted, for `docs/conformance.md`.
 
-use super::{STRATEGIES, clients, formats, own_endpoint, parsers};
+use super::{STRATEGIES, clients, formats, open_metrics, own_endpoint, parsers};
 
 /// Something that is shown.
 #[derive(Debug)]
@@ -70,6 +70,10 @@ pub(crate) fn shown() -> Vec<Suite> {
             "a_large_page_is_read_by_the_strict_parser_for_python",
         ),
     ];
+    suites
+        .extend(rules_of_open_metrics().map(|(what, vectors, test)| {
+            suite(what, vectors, "conformance/open_metrics.rs", test)
+        }));
     suites.extend(clients::CLIENTS.iter().map(|(language, ways, test)| {
         let what = format!(
             "Ways of the SDK for {language}, read back from Prometheus: {}",
@@ -84,6 +88,27 @@ pub(crate) fn shown() -> Vec<Suite> {
         "json_that_is_not_quite_as_it_should_be_is_taken_and_refusals_are_told",
     ));
     suites
+}
+
+fn rules_of_open_metrics() -> [(String, usize, &'static str); 2] {
+    let (good, bad) = (open_metrics::GOOD.len(), open_metrics::BAD.len());
+    let otherwise = open_metrics::OTHERWISE.len();
+    [
+        (
+            format!(
+                "Rules of OpenMetrics 1.0, {good} kept and {bad} broken, as our strict reader sees them"
+            ),
+            good + bad,
+            "the_strict_reader_keeps_every_rule",
+        ),
+        (
+            format!(
+                "The same as the strict parser for Python sees them; {otherwise} it sees otherwise"
+            ),
+            good + bad - otherwise,
+            "the_library_for_python_agrees_but_where_it_is_listed",
+        ),
+    ]
 }
 
 /// Where Prometheus stores something else of the same data.

@@ -1,4 +1,5 @@
-//! Large and odd pages, read by the parsers of Prometheus, of `promtool`, and by the strict one of the library for Python.
+//! Large and odd pages, read by the parsers of Prometheus, of `promtool`, and by two strict ones: that of the library for
+//! Python, and our own.
 
 use std::{
     collections::BTreeSet,
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use support::{
     http,
     lab::tools::build::python::Python,
+    open_metrics,
     prometheus::{self, Job, Prometheus, Settings},
     wait,
 };
@@ -142,6 +144,10 @@ async fn a_large_page_is_read_by_the_strict_parser_for_python() -> Result<()> {
             assert_eq!(samples, written.count(), "{strategy} as {accept}");
             let typed = text.lines().filter(|line| line.starts_with("# TYPE "));
             assert_eq!(families, typed.count(), "{strategy} as {accept}");
+            if *format == "openmetrics" {
+                let read = open_metrics::read(&text).context(*accept)?;
+                assert_eq!((read.families, read.samples), (families, samples));
+            }
             assert!(samples > SERIES * 2, "{samples} samples");
         }
     }

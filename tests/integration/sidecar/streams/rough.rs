@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use agents_sidecar::args::variable;
 use anyhow::Result;
-use support::metrics::Page;
+use support::{memory::peak, metrics::Page};
 
 use super::server::{Does, Server, stream};
-use super::{Sidecar, by, of, peak};
+use super::{Sidecar, by, of};
 
 /// Everything that a controller can tell.
 pub(super) const EVENT: &str = "id: 4f-7\nevent: snapshot\ndata: {\"at\": \"2026-11-17T01:00:00Z\", \"leader\": true, \
