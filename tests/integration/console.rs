@@ -6,4 +6,5 @@ mod hostile;
 mod many;
 mod pages;
 mod queue;
+mod refusals;
 mod scene;
