@@ -7,4 +7,4 @@ mod many;
 mod pages;
 mod queue;
 mod refusals;
-mod scene;
+pub(crate) mod scene;

@@ -10,7 +10,7 @@ use super::scene::{ago, event, holds, sign_in, stand, until_listed};
 use crate::serve::scene::{ALL, Plane};
 
 /// Notes whatever runs that should not, and whatever the policy kept from it.
-const WITNESS: &str = "
+pub(super) const WITNESS: &str = "
     window.hits = [];
     window.alert = (text) => hits.push(`alert ${text}`);
     addEventListener('securitypolicyviolation', (event) => hits.push(`policy ${event.violatedDirective}`));
@@ -18,7 +18,7 @@ const WITNESS: &str = "
     addEventListener('unhandledrejection', (event) => hits.push(`rejection ${event.reason}`));
 ";
 
-const MARKUP: &str = "<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>\"'><a href=javascript:alert(4)>${alert(5)}{{alert(6)}}</a>";
+pub(super) const MARKUP: &str = "<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>\"'><a href=javascript:alert(4)>${alert(5)}{{alert(6)}}</a>";
 
 async fn tell(plane: &Plane) -> Result<()> {
     let scene = &plane.scene;
@@ -46,7 +46,7 @@ async fn tell(plane: &Plane) -> Result<()> {
 }
 
 /// Elements that nobody but the page itself may bring.
-async fn is_clean(browser: &Browser) -> Result<()> {
+pub(super) async fn is_clean(browser: &Browser) -> Result<()> {
     let foreign = "document.querySelectorAll('img, script:not([src=\"/console/main.js\"]), iframe, object, [onerror], [onload], a[href^=javascript], svg:not(.chart)').length";
     assert_eq!(browser.value(foreign).await?, 0);
     assert_eq!(browser.value("hits").await?, json!([]));

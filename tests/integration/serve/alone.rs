@@ -1,6 +1,7 @@
 //! Many readers at once; needs the machine for itself.
 
 use std::fs;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::future::{join_all, try_join_all};
@@ -11,7 +12,7 @@ use support::sse::Reader;
 use support::wait;
 use tokio::sync::Semaphore;
 
-use agents::api::contract::{api_path, control_plane_event};
+use agents::api::contract::{api_path, control_plane_event, queue_event};
 use agents::api::kinds::Agent;
 
 use super::scene::{ALL, DEADLINE, Plane};
@@ -20,6 +21,9 @@ const READERS: usize = 1000;
 const STALLED: usize = 100;
 /// More than are kept for who is slow.
 const CHANGES: usize = 1500;
+
+/// A connection that takes nothing is closed after two minutes.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How far the changes may be ahead of those who read them: nobody who reads is slow.
 const AHEAD: usize = 200;
@@ -60,7 +64,7 @@ async fn a_thousand_readers_get_everything_in_order_and_who_stalls_is_let_go() -
         .map(|reader| reader.until(|event| event.name == control_plane_event::READY));
     try_join_all(ready).await?;
     let stalled = (0..STALLED).map(|_| Reader::open_narrow_as(plane.address, &path, &token));
-    let stalled = try_join_all(stalled).await?;
+    let mut stalled = try_join_all(stalled).await?;
     let before = memory(plane.process.id())?;
     let agents = plane.scene.here.api::<Agent>();
     let filling = "x".repeat(512);
@@ -101,6 +105,24 @@ async fn a_thousand_readers_get_everything_in_order_and_who_stalls_is_let_go() -
     eprintln!(
         "memory: {before} KiB before, {after} KiB after {CHANGES} changes to {READERS} readers"
     );
+    // Who reads on after all is told that it missed something, and that was the end.
+    let mut late = stalled.pop().context("one that stalls")?;
+    late.until(|event| event.name == queue_event::DROPPED)
+        .await?;
+    anyhow::ensure!(late.next().await?.is_none(), "it went on");
+    // Nobody else hangs up: the server lets those go that take nothing.
+    let let_go = async || -> Result<f64> {
+        let page = Page::scrape(&admin).await?;
+        let labels = [("stream", "control-plane")];
+        let closed = page.value("agents_serve_stream_closed_total", &labels);
+        closed.context("a count")
+    };
+    wait::retry("who stalls is let go", PATIENCE, || async {
+        let closed = let_go().await?;
+        anyhow::ensure!(closed == STALLED as f64, "{closed}");
+        Ok(())
+    })
+    .await?;
     drop(stalled);
     drop(readers);
     wait::retry("all gone", DEADLINE, || async {
