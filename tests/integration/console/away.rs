@@ -82,7 +82,8 @@ async fn other_pages(
     switch: &watch::Sender<bool>,
 ) -> Result<()> {
     let run = format!("run/{namespace}/first");
-    let away = "the API server did not say in time";
+    // It does not answer, or did not say in time who asks.
+    let away = "the API server d";
     for (page, gone, back) in [
         (run.as_str(), (".problem", away), ("h1", "Pending first")),
         (
