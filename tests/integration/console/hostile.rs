@@ -22,7 +22,9 @@ pub(super) const MARKUP: &str = "<img src=x onerror=alert(1)><script>alert(2)</s
 
 async fn tell(plane: &Plane) -> Result<()> {
     let scene = &plane.scene;
-    scene.run("evil", json!({})).await?;
+    scene
+        .run("evil", json!({"agentRef": {"name": MARKUP}}))
+        .await?;
     let long = "x".repeat(400);
     let run = stand(scene, "evil", json!({
         "phase": "Failed", "startedAt": ago(20), "finishedAt": ago(10),
@@ -98,6 +100,8 @@ async fn nothing_that_others_wrote_runs_and_pages_fit_in_the_dark_and_on_a_phone
     let run = format!("/run/{}/evil", plane.namespace());
     for (page, element, text) in [
         ("/runs", ".body .why", "<img src=x onerror=alert(1)>"),
+        ("/runs", ".body .agent", "<script>alert(2)</script>"),
+        (run.as_str(), ".facts", "{{alert(6)}}"),
         (run.as_str(), ".timeline", "<svg onload=alert(3)>"),
         (run.as_str(), ".run .facts", "<script>alert(2)</script>"),
         (run.as_str(), "table", "javascript:alert(4)"),

@@ -14,7 +14,8 @@ use crate::serve::scene::{ALL, Plane};
 const EVENTS: usize = 1_200;
 const AT_ONCE: usize = 32;
 
-/// Makes one Event; names are the order in which they are stored.
+/// Makes one Event; names are the order in which they are stored. It cannot have happened before it was made, so all of
+/// them are still to come.
 async fn say(scene: &Scene, name: &str, (sort, reason): (&str, &str), seconds: i64) -> Result<()> {
     let event: Event = serde_json::from_value(json!({
         "metadata": {"name": name}, "type": sort, "reason": reason, "message": format!("spec.{name}: is wrong"),
@@ -36,15 +37,15 @@ async fn a_refusal_is_found_among_more_events_than_a_page_holds() -> Result<()> 
     let names: Vec<_> = (0..EVENTS).map(|number| format!("m-{number:05}")).collect();
     let noise = names
         .iter()
-        .map(|name| say(&plane.scene, name, ("Normal", "Scheduled"), 60));
+        .map(|name| say(&plane.scene, name, ("Normal", "Scheduled"), -10));
     stream::iter(noise)
         .buffer_unordered(AT_ONCE)
         .try_collect::<()>()
         .await?;
     let told = [
-        ("a-first", "InvalidSpec", 300),
-        ("z-last", "PolicyDenied", 200),
-        ("z-other", "FailedScheduling", 10),
+        ("a-first", "InvalidSpec", -20),
+        ("z-last", "PolicyDenied", -30),
+        ("z-other", "FailedScheduling", -40),
     ];
     for (name, reason, seconds) in told {
         say(&plane.scene, name, ("Warning", reason), seconds).await?;
