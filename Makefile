@@ -90,10 +90,10 @@ lint-sources: ## The same without licences and what else is linked
 	@echo '==> With every feature' && cargo clippy --quiet $(LINT) $(PROGRAMS:%=--package %) --all-features --all-targets -- --deny warnings
 
 .PHONY: generate
-generate: ## Write crds/, the dashboards, the copies in the chart and the generated documents from the sources; scrapes the programs, so it starts a lab
+generate: ## Write crds/, the dashboards, the copies in the chart, the generated documents and the pictures from the sources; scrapes the programs and opens the console, so it starts a lab
 	@cargo run --quiet --bin agents -- crds print --output crds
 	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- documents:: observability::dashboards::
-	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- observability::live::
+	@GENERATE=1 cargo test --quiet --package agents-tests --test integration -- observability::live:: console::pages::
 	@mkdir -p charts/agents/crds charts/agents/dashboards && rm -f charts/agents/crds/* charts/agents/dashboards/*
 	@cp crds/*.yaml charts/agents/crds/ && cp dashboards/*.json charts/agents/dashboards/
 

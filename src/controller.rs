@@ -22,7 +22,9 @@ use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
 
-pub(crate) use agent_run::{Keep, keep_for};
+#[cfg(test)]
+pub(crate) use agent_run::HELD_BACK;
+pub(crate) use agent_run::{Keep, job_ttl};
 pub use args::{Args, Config, variables};
 pub(crate) use kinds::plain::{decision, spent};
 pub(crate) use policy::is_of_policy;

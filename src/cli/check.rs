@@ -8,7 +8,7 @@ pub(crate) mod diff;
 pub(crate) mod document;
 mod gather;
 pub(crate) mod input;
-mod installed;
+pub(super) mod installed;
 mod json;
 pub(crate) mod judge;
 pub(crate) mod junit;
@@ -188,7 +188,10 @@ fn check(args: &Args) -> Result<(String, Exit), Error> {
     }
     let in_force = match &args.policy_of {
         Some(namespace) => {
-            let policy = block_on(installed::policy(&args.cluster, namespace));
+            let policy = block_on(async {
+                let client = args.cluster.client().await?;
+                installed::policy(&client, namespace).await
+            });
             alone(policy.map_err(Error::Cluster)?)
         }
         None => policy(args.policy.as_deref())?,
@@ -237,7 +240,7 @@ pub(crate) fn policy(file: Option<&Path>) -> Result<InForce, Error> {
 }
 
 /// A policy beside which none is tried.
-fn alone(policy: Policy) -> InForce {
+pub(super) fn alone(policy: Policy) -> InForce {
     InForce {
         active: policy.into(),
         candidate: None,

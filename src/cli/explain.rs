@@ -1,9 +1,10 @@
 //! `agents explain`: why a run is in the state that it is in, in one paragraph.
 //!
-//! Reads the run, its Events, its Jobs and their pods; what follows from them is said in `text`.
+//! Reads the run, its Events, its Jobs and their pods, and the policy in force; what follows from them is said in `text`.
 
 mod advice;
 mod evidence;
+mod policy;
 mod text;
 
 use jiff::Timestamp;
@@ -26,6 +27,10 @@ use text::{Facts, Said, text};
 pub struct Args {
     #[command(flatten)]
     access: Access,
+    /// Namespace of the webhook whose policy is in force for the run. If left out, that of the run, else the only one of
+    /// the cluster that has a webhook.
+    #[arg(long, value_name = "NAMESPACE")]
+    policy_of: Option<String>,
     /// Name of the run.
     run: String,
 }
@@ -48,16 +53,18 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         session.api::<Job>(),
         session.api::<Pod>(),
     );
-    let (events, jobs, pods) = tokio::join!(
+    let (events, jobs, pods, verdict) = tokio::join!(
         list_all("list the Events", &events, &about),
         list_all("list the Jobs", &jobs, &its),
         list_all("list the pods", &pods, &its),
+        policy::verdict(&session, args.policy_of.as_deref(), &run),
     );
     let facts = Facts {
         run,
         events: events.ok().map(|events| events.iter().map(said).collect()),
         jobs: jobs.ok(),
         pods: pods.ok(),
+        verdict: verdict.ok(),
         now: Timestamp::now(),
     };
     print(&format!("{}\n", plain(&text(&facts))))?;

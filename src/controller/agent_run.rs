@@ -56,9 +56,12 @@ pub(super) use job::template::render;
 pub(super) use plan::evidence::{Trace, deadline, never_made};
 pub(super) use plan::pods::{detail, is_at_work, never_ran, report, works};
 pub(super) use plan::{Why, claimed_by};
-pub(crate) use retention::keep_for;
+pub(crate) use retention::job_ttl;
+pub(super) use retention::keep_for;
 pub(crate) use settings::Keep;
 pub(super) use settings::Settings;
+#[cfg(test)]
+pub(crate) use status::HELD_BACK;
 pub(super) use status::verdict::failure;
 pub(super) use vcs::{Auth, Deprecated, auth};
 

@@ -6,4 +6,5 @@ mod hostile;
 mod many;
 mod pages;
 mod queue;
-mod scene;
+mod refusals;
+pub(crate) mod scene;

@@ -5,6 +5,7 @@ mod crds;
 pub(crate) mod doctor;
 mod explain;
 mod logs;
+mod pipes;
 mod queue;
 mod release;
 mod runs;

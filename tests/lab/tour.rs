@@ -13,7 +13,7 @@ use agents::api::contract::path;
 use anyhow::{Context, Result};
 use custody::Story;
 use scraper::{QUERY, Scraper};
-use std::{env, net::SocketAddr};
+use std::{env, net::SocketAddr, path::PathBuf};
 use support::{
     crds, fixtures, image,
     lab::{
@@ -28,6 +28,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Namespace of the examples; the one that operators' settings name by default.
 const EXAMPLES: &str = "agents";
+/// The run among the examples that people are told to look at.
+const EXPLAINED: &str = "add-health-endpoint";
 
 /// Who looks at the console: a ServiceAccount of that namespace.
 const VISITOR: &str = "visitor";
@@ -87,6 +89,8 @@ pub(crate) async fn tour(name: &LabName, wanted: Tier) -> Result<()> {
 /// The lab with everything in it.
 struct Stage {
     lab: Lab,
+    /// The folder of our programs.
+    own: PathBuf,
     programs: Vec<Up>,
     /// What kubectl printed for an object that the webhook refused.
     refusal: String,
@@ -151,8 +155,11 @@ async fn set_up(name: &LabName, wanted: Tier, report: Report) -> Result<Stage> {
     };
     let scraper = scraper::start(&lab, &programs).await?;
     report.line("Prometheus has scraped what they count");
+    let agents = own.path("agents")?;
+    let own = agents.parent().context("agents is in no folder")?;
     Ok(Stage {
         lab,
+        own: own.to_owned(),
         programs,
         refusal,
         runs,
@@ -217,7 +224,7 @@ fn guide(name: &LabName, stage: &Stage) -> Result<String> {
 Everything is up. In another terminal:
 
   export KUBECONFIG={}
-  export PATH={}:$PATH
+  export PATH={}:{}:$PATH
 
 Try
   kubectl --namespace {EXAMPLES} get agents-all      all kinds, with what each is doing and since when
@@ -228,6 +235,14 @@ Try
   kubectl --namespace {EXAMPLES} get events          the same refusal as an Event, for those who look later
   kubectl --namespace {EXAMPLES} get agentruns       {}
 {}
+  agents explain --namespace {EXAMPLES} {EXPLAINED}
+                                                 why a run is as it is, in one paragraph
+  agents queue --namespace {EXAMPLES}                who runs, who waits, and what holds runs back
+  agents doctor --namespace {EXAMPLES}               what a person on call looks at; it also says what a release by the chart has
+                                                 and this tour does not
+  agents check --filename {}
+                                                 the refusal from above with line and column, without a cluster
+
 The console is at http://{}/ and asks for a token, which this prints:
   kubectl --namespace {EXAMPLES} create token {VISITOR}
 
@@ -235,6 +250,7 @@ The programs answer at
 ",
         stage.lab.kubeconfig().display(),
         folder.display(),
+        stage.own.display(),
         refused.display(),
         indented(&stage.refusal),
         match &stage.runs {
@@ -242,6 +258,7 @@ The programs answer at
             None => "the runs of the examples wait for a node, which is not there",
         },
         indented(stage.runs.as_deref().unwrap_or_default()),
+        refused.display(),
         stage.console.address,
     );
     for up in &stage.programs {

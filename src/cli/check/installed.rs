@@ -1,6 +1,6 @@
 //! The policy that is in force in a cluster: what the variables of the webhook there say, and the ConfigMap whose file it reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodSpec};
@@ -9,7 +9,7 @@ use kube::{Api, Client, ResourceExt};
 
 use crate::api::policy::Policy;
 use crate::cli::failure::Failure;
-use crate::cli::session::{Cluster, ask};
+use crate::cli::session::{ask, list_all};
 use crate::cluster::policy::{Seen, Settings, understand};
 use crate::kit::config::Flags;
 
@@ -21,9 +21,8 @@ const CONTAINER: &str = "webhook";
 const NEXT: &str = "name the policy as a file with --policy";
 
 /// The policy by which the webhook of a namespace judges.
-pub(super) async fn policy(cluster: &Cluster, namespace: &str) -> Result<Policy, Failure> {
-    let client = cluster.client().await?;
-    let pod = newest(&client, namespace).await?;
+pub(in crate::cli) async fn policy(client: &Client, namespace: &str) -> Result<Policy, Failure> {
+    let pod = newest(client, namespace).await?;
     let Some((spec, container)) = pod.spec.as_ref().and_then(of_webhook) else {
         let what = format!("pod {} has no container {CONTAINER}", pod.name_any());
         return Err(Failure::new(what).next(NEXT));
@@ -34,10 +33,22 @@ pub(super) async fn policy(cluster: &Cluster, namespace: &str) -> Result<Policy,
     let Some(file) = file else {
         return Ok(overrides.over(Policy::default()));
     };
-    let text = text(&client, namespace, source(spec, container, &file), &file).await?;
+    let text = text(client, namespace, source(spec, container, &file), &file).await?;
     understand(&file, &Seen::Text(text), &overrides).map_err(|refused| {
         Failure::new("the webhook cannot use its policy either").because(&refused)
     })
+}
+
+/// The namespaces of the cluster in which a webhook runs.
+pub(in crate::cli) async fn namespaces(client: &Client) -> Result<BTreeSet<String>, Failure> {
+    let pods: Api<Pod> = Api::all(client.clone());
+    let labelled = ListParams::default().labels(PODS);
+    let found = list_all("look for the webhook in all namespaces", &pods, &labelled).await?;
+    // Other products label theirs alike.
+    let ours = found
+        .into_iter()
+        .filter(|pod| pod.spec.as_ref().and_then(of_webhook).is_some());
+    Ok(ours.filter_map(|pod| pod.namespace()).collect())
 }
 
 /// The pod of the webhook that was made last: it knows what was set last.

@@ -5,6 +5,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
+use super::policy::Verdict;
 use super::{advice, evidence};
 use crate::api::condition::{Condition, ConditionType, Lifecycle};
 use crate::api::custody::Class;
@@ -14,6 +15,7 @@ use crate::api::object::cause;
 use crate::api::phase::Phase;
 use crate::cli::run::view;
 use crate::cli::shown::age;
+use crate::controller::is_of_policy;
 
 /// What was found about a run. What could not be looked at is absent.
 pub(super) struct Facts {
@@ -21,6 +23,8 @@ pub(super) struct Facts {
     pub(super) events: Option<Vec<Said>>,
     pub(super) jobs: Option<Vec<Job>>,
     pub(super) pods: Option<Vec<Pod>>,
+    /// What the policy in force says.
+    pub(super) verdict: Option<Verdict>,
     pub(super) now: Timestamp,
 }
 
@@ -39,6 +43,7 @@ pub(super) fn text(facts: &Facts) -> String {
     let mut sentences = standing(facts);
     sentences.extend(told.sentences);
     sentences.extend(evidence::sentences(facts));
+    sentences.extend(by_policy(facts));
     let so_far = sentences.join(" ");
     sentences.extend(last_warning(facts, &so_far));
     sentences.extend(unseen(facts));
@@ -260,6 +265,26 @@ fn missed(run: &AgentRun) -> Option<&JobRef> {
     found.or_else(|| view::jobs(run).next())
 }
 
+/// What the policy in force says, where that matters: a run that ended well is past it, and one that it accepts is only
+/// told so if a policy stopped it.
+fn by_policy(facts: &Facts) -> Option<String> {
+    if view::ended(&facts.run) == Some(Phase::Succeeded) {
+        return None;
+    }
+    let word =
+        view::told(&facts.run).and_then(|told| cause::Reason::parse(told.reason.as_deref()?));
+    match facts.verdict.as_ref()? {
+        Verdict::Refused(causes) => Some(format!(
+            "By the policy in force it would be refused: {}.",
+            causes.join("; ").trim_end_matches('.')
+        )),
+        Verdict::Accepted if word.is_some_and(is_of_policy) => {
+            Some("By the policy in force it would be accepted.".to_owned())
+        }
+        Verdict::Accepted | Verdict::NoPolicy => None,
+    }
+}
+
 /// The last warning, unless its words were said already.
 fn last_warning(facts: &Facts, said: &str) -> Option<String> {
     let warnings = facts
@@ -293,7 +318,14 @@ fn unseen(facts: &Facts) -> Option<String> {
         .filter(|(_, lacking)| *lacking)
         .map(|(part, _)| *part)
         .collect();
-    (!lacking.is_empty()).then(|| format!("Its {} could not be looked at.", lacking.join(", ")))
+    let policy = "The policy in force could not be read.";
+    let policy = facts.verdict.is_none().then(|| policy.to_owned());
+    let lacking = (!lacking.is_empty())
+        .then(|| format!("Its {} could not be looked at.", lacking.join(", ")));
+    lacking
+        .into_iter()
+        .chain(policy)
+        .reduce(|one, other| format!("{one} {other}"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::api::kinds::AgentRun;
 const CEILING: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Seconds that a Job is kept after its end; none keeps it as long as its run.
-pub(super) fn job_ttl(run: &AgentRun, outcome: Outcome, keep: Keep) -> Option<i32> {
+pub(crate) fn job_ttl(run: &AgentRun, outcome: Outcome, keep: Keep) -> Option<i32> {
     let config = run.spec.runtime.config.as_ref();
     let own = config
         .and_then(|config| config.get("ttlSecondsAfterFinished")?.as_f64())

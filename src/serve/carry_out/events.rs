@@ -18,15 +18,21 @@ use crate::serve::state::State;
 /// Entries if nobody says.
 const LIMIT: u32 = 25;
 
-/// Events that are looked at; they come in no order.
-const MOST: u32 = 1000;
+/// Events that are read at a time.
+const PAGE: u32 = 500;
+
+/// Pages that are read at most. They come in no order, so the latest are only known once all were seen.
+const PAGES: usize = 40;
 
 /// Events about an object.
+#[skip_serializing_none]
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EventList")]
 pub(in crate::serve) struct List {
     /// The latest first.
     items: Vec<Said>,
+    /// True if there are more Events than are looked at, so that later ones may be missing here.
+    partial: Option<bool>,
 }
 
 /// One Event.
@@ -68,7 +74,7 @@ pub(in crate::serve) async fn of_run(state: &State, call: &Call) -> Result<Answe
     let about = About {
         kind: Some(Kind::AgentRun.as_str()),
         name: Some(call.name()),
-        uid: None,
+        ..About::default()
     };
     list(state, call, about).await
 }
@@ -79,14 +85,19 @@ pub(in crate::serve) async fn of_any(state: &State, call: &Call) -> Result<Answe
         kind: call.route.text("kind"),
         name: call.route.text("name"),
         uid: call.route.text("uid"),
+        sort: call.route.text("type"),
+        reason: call.route.text("reason"),
     };
     list(state, call, about).await
 }
 
+#[derive(Default)]
 struct About<'a> {
     kind: Option<&'a str>,
     name: Option<&'a str>,
     uid: Option<&'a str>,
+    sort: Option<&'a str>,
+    reason: Option<&'a str>,
 }
 
 impl About<'_> {
@@ -96,6 +107,8 @@ impl About<'_> {
             ("involvedObject.kind", self.kind),
             ("involvedObject.name", self.name),
             ("involvedObject.uid", self.uid),
+            ("type", self.sort),
+            ("reason", self.reason),
         ];
         let given = fields
             .into_iter()
@@ -105,7 +118,7 @@ impl About<'_> {
         for (field, value) in given {
             if is_odd(value) {
                 return Err(Fault::bad_request(
-                    "kind, name and uid must be such as objects have",
+                    "kind, name, uid, type and reason must be such as Events have",
                 ));
             }
             parts.push(format!("{field}={value}"));
@@ -116,13 +129,30 @@ impl About<'_> {
 
 async fn list(state: &State, call: &Call, about: About<'_>) -> Result<Answer, Fault> {
     let events: Api<Event> = Api::namespaced(state.client.clone(), call.namespace());
-    let asked = ListParams::default().fields(&about.selector()?).limit(MOST);
-    let mut found = events.list(&asked).await?.items;
-    found.sort_by_key(|event| std::cmp::Reverse(last(event)));
     let limit = call.route.number("limit").unwrap_or(LIMIT);
-    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let items = found.into_iter().map(said).collect();
-    Ok(answer::json(StatusCode::OK, &List { items }))
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut asked = ListParams::default().fields(&about.selector()?).limit(PAGE);
+    let mut latest = Vec::new();
+    for _ in 0..PAGES {
+        let page = events.list(&asked).await?;
+        keep_latest(&mut latest, page.items, limit);
+        asked.continue_token = page.metadata.continue_.filter(|next| !next.is_empty());
+        if asked.continue_token.is_none() {
+            break;
+        }
+    }
+    let list = List {
+        items: latest.into_iter().map(said).collect(),
+        partial: asked.continue_token.map(|_| true),
+    };
+    Ok(answer::json(StatusCode::OK, &list))
+}
+
+/// Adds a page, and forgets at once what cannot be among the latest any more.
+fn keep_latest(latest: &mut Vec<Event>, page: Vec<Event>, limit: usize) {
+    latest.extend(page);
+    latest.sort_by_key(|event| std::cmp::Reverse(last(event)));
+    latest.truncate(limit);
 }
 
 /// When it last happened.
@@ -179,14 +209,28 @@ mod tests {
         let about = |name| About {
             kind: Some("AgentRun"),
             name,
-            uid: None,
+            ..About::default()
         };
         assert_eq!(
             about(Some("a")).selector().unwrap(),
             "involvedObject.kind=AgentRun,involvedObject.name=a"
         );
+        let refused = About {
+            sort: Some("Warning"),
+            reason: Some("InvalidSpec"),
+            ..About::default()
+        };
+        assert_eq!(
+            refused.selector().unwrap(),
+            "type=Warning,reason=InvalidSpec"
+        );
         for odd in ["a,involvedObject.kind=Pod", "a=b", "!a"] {
             assert!(about(Some(odd)).selector().is_err(), "{odd}");
+            let reason = About {
+                reason: Some(odd),
+                ..About::default()
+            };
+            assert!(reason.selector().is_err(), "{odd}");
         }
     }
 }

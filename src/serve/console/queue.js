@@ -34,7 +34,10 @@ export function queuePage() {
   }
 
   function draw() {
-    if (!last) return;
+    if (!last) {
+      if (isLost) note.textContent = 'Not live: the control plane does not say how the queue stands; it is asked again.';
+      return;
+    }
     note.textContent = isLost ? 'Not live: the stream of the queue is lost and tried again. This is how it stood last.' : '';
     if (!last.queue) return show(body, el('p', { class: 'problem' }, el('b', {}, 'Nobody says how the queue stands: '), last.message ?? 'no controller holds the lease', '. Runs wait until one does.'));
     const { cluster, namespaces, agents, repositories } = last.queue;

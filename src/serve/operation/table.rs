@@ -207,6 +207,8 @@ pub(in crate::serve) const ALL: &[Operation] = &[
             text("name", "Name of the object"),
             text("uid", "Uid of the object"),
             number("limit", "Most entries; 25 if left out", 200),
+            text("type", "Normal or Warning"),
+            text("reason", "Reason of the Events, such as InvalidSpec"),
         ]),
     get(
         Id::ListApprovals,

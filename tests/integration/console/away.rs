@@ -62,7 +62,7 @@ async fn look(browser: &Browser, way: &Way, switch: &watch::Sender<bool>) -> Res
     scene.run("third", json!({})).await?;
     // From now on the cluster is asked about everyone every time.
     let settings = [settings[0], (variable::REVIEWS_KEPT, "0s")];
-    let _plane = Plane::by(scene, way.kubeconfig(), &settings).await?;
+    let plane = Plane::by(scene, way.kubeconfig(), &settings).await?;
     until_listed(browser, "third").await?;
     browser.until(LIVE).await?;
     // Whoever loads the page meanwhile waits as well, and is not asked for a token again.
@@ -71,5 +71,52 @@ async fn look(browser: &Browser, way: &Way, switch: &watch::Sender<bool>) -> Res
     browser.until_shows("main", "Connecting").await?;
     switch.send_replace(true);
     until_listed(browser, "third").await?;
+    browser.until(LIVE).await?;
+    other_pages(browser, plane.namespace(), switch).await
+}
+
+/// Each of the other pages says that it cannot be read, and goes on by itself.
+async fn other_pages(
+    browser: &Browser,
+    namespace: &str,
+    switch: &watch::Sender<bool>,
+) -> Result<()> {
+    let run = format!("run/{namespace}/first");
+    // It does not answer, or did not say in time who asks.
+    let away = "the API server d";
+    for (page, gone, back) in [
+        (run.as_str(), (".problem", away), ("h1", "Pending first")),
+        (
+            "queue",
+            (".note", "Not live"),
+            (".problem", "Nobody says how the queue stands"),
+        ),
+        (
+            "refusals",
+            (".problem", away),
+            (".note", "Nothing was refused"),
+        ),
+        (
+            "jobs",
+            (".problem", away),
+            (".problem", "nobody holds the lease"),
+        ),
+    ] {
+        switch.send_replace(false);
+        browser
+            .value(&format!("location.hash = '#/{page}'"))
+            .await?;
+        browser.until_shows(gone.0, gone.1).await?;
+        switch.send_replace(true);
+        browser.until_shows(back.0, back.1).await?;
+        browser.until(LIVE).await?;
+    }
+    // What was read stays in sight while it cannot be read anew.
+    browser.value(&format!("location.hash = '#/{run}'")).await?;
+    browser.until_shows("h1", "Pending first").await?;
+    switch.send_replace(false);
+    browser.until_shows("#link", "stale").await?;
+    browser.until_shows("h1", "Pending first").await?;
+    switch.send_replace(true);
     browser.until(LIVE).await
 }

@@ -10,7 +10,7 @@ use super::scene::{ago, event, holds, sign_in, stand, until_listed};
 use crate::serve::scene::{ALL, Plane};
 
 /// Notes whatever runs that should not, and whatever the policy kept from it.
-const WITNESS: &str = "
+pub(super) const WITNESS: &str = "
     window.hits = [];
     window.alert = (text) => hits.push(`alert ${text}`);
     addEventListener('securitypolicyviolation', (event) => hits.push(`policy ${event.violatedDirective}`));
@@ -18,11 +18,13 @@ const WITNESS: &str = "
     addEventListener('unhandledrejection', (event) => hits.push(`rejection ${event.reason}`));
 ";
 
-const MARKUP: &str = "<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>\"'><a href=javascript:alert(4)>${alert(5)}{{alert(6)}}</a>";
+pub(super) const MARKUP: &str = "<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>\"'><a href=javascript:alert(4)>${alert(5)}{{alert(6)}}</a>";
 
 async fn tell(plane: &Plane) -> Result<()> {
     let scene = &plane.scene;
-    scene.run("evil", json!({})).await?;
+    scene
+        .run("evil", json!({"agentRef": {"name": MARKUP}}))
+        .await?;
     let long = "x".repeat(400);
     let run = stand(scene, "evil", json!({
         "phase": "Failed", "startedAt": ago(20), "finishedAt": ago(10),
@@ -46,7 +48,7 @@ async fn tell(plane: &Plane) -> Result<()> {
 }
 
 /// Elements that nobody but the page itself may bring.
-async fn is_clean(browser: &Browser) -> Result<()> {
+pub(super) async fn is_clean(browser: &Browser) -> Result<()> {
     let foreign = "document.querySelectorAll('img, script:not([src=\"/console/main.js\"]), iframe, object, [onerror], [onload], a[href^=javascript], svg:not(.chart)').length";
     assert_eq!(browser.value(foreign).await?, 0);
     assert_eq!(browser.value("hits").await?, json!([]));
@@ -98,6 +100,8 @@ async fn nothing_that_others_wrote_runs_and_pages_fit_in_the_dark_and_on_a_phone
     let run = format!("/run/{}/evil", plane.namespace());
     for (page, element, text) in [
         ("/runs", ".body .why", "<img src=x onerror=alert(1)>"),
+        ("/runs", ".body .agent", "<script>alert(2)</script>"),
+        (run.as_str(), ".facts", "{{alert(6)}}"),
         (run.as_str(), ".timeline", "<svg onload=alert(3)>"),
         (run.as_str(), ".run .facts", "<script>alert(2)</script>"),
         (run.as_str(), "table", "javascript:alert(4)"),

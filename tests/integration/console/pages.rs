@@ -44,7 +44,8 @@ fn stories() -> Vec<Story> {
             json!({"phase": "Failed", "startedAt": ago(-2), "finishedAt": ago(-42),
             "jobRef": {"name": "fix-login-job", "uid": "0", "missing": {"class": "JobDeletedByActor", "certainty": "certain",
                 "recovered": "fromPod", "actor": "jane@example.com", "noticedAt": ago(-41)}},
-            "conditions": [holds("Failed", "Failed", "Container agent-runner exited with 3", -42)]}),
+            "conditions": [holds("Accepted", "Submitted", "Job fix-login-job was made", -1),
+                holds("Failed", "Failed", "Container agent-runner exited with 3", -42)]}),
         ),
         (
             "migrate-schema",
@@ -183,6 +184,10 @@ async fn read_a_run(browser: &Browser, plane: &Plane) -> Result<()> {
         (".facts", plane.namespace()),
         ("table", "Container agent-runner exited with 3"),
         (".timeline", "Made"),
+        (
+            ".timeline li",
+            "Accepted Submitted: Job fix-login-job was made",
+        ),
         (".timeline", "Job fix-login-job"),
         (".timeline", "Job missing"),
         (".timeline", "deleted by jane@example.com"),
@@ -193,6 +198,21 @@ async fn read_a_run(browser: &Browser, plane: &Plane) -> Result<()> {
     }
     assert_eq!(browser.value("document.title").await?, "fix-login · agents");
     picture(browser, "console-run.png").await?;
+    // Why one waits is in its timeline, at the time when it began to wait.
+    let blocked = format!("#/run/{}/upgrade-toolchain", plane.namespace());
+    browser
+        .value(&format!("location.hash = '{blocked}'"))
+        .await?;
+    let text = "Blocked ReferenceMissing: There is no Agent builder yet";
+    browser.until_shows(".timeline li.bad", text).await?;
+    let stored = plane.scene.here.api::<AgentRun>();
+    let stored = stored.get("upgrade-toolchain").await?;
+    let stored = stored.status.and_then(|status| status.conditions);
+    let since = stored.and_then(|all| all.first()?.last_transition_time);
+    let shown = browser
+        .value("document.querySelector('.timeline li.bad time').dateTime")
+        .await?;
+    assert_eq!(shown, json!(since));
     browser.press(key::ESCAPE).await?;
     browser
         .until("location.hash === '#/runs' && document.querySelector('.body .row')")

@@ -17,7 +17,7 @@ use crate::controller::scene::Scene;
 pub(super) const LIVE: &str = "document.querySelector('#link').dataset.state === 'live'";
 
 /// Comes to the console and signs in with the mouse.
-pub(super) async fn sign_in(browser: &Browser, address: SocketAddr, token: &str) -> Result<()> {
+pub(crate) async fn sign_in(browser: &Browser, address: SocketAddr, token: &str) -> Result<()> {
     browser.open(&format!("http://{address}/")).await?;
     browser.write("#token", token).await?;
     browser.click("button[type=submit]").await?;

@@ -272,16 +272,50 @@ async fn jobs(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
+/// An API server that says that so many minutes have gone by.
+async fn later(lab: &Lab, minutes: i64) -> Result<Gateway> {
+    let way = Gateway::open(lab.kubeconfig(), None).await?;
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(minutes);
+    let later = DateTimePrinter::new().timestamp_to_rfc9110_string(&later)?;
+    way.tell_time(HeaderValue::from_str(&later)?);
+    Ok(way)
+}
+
+/// A Job that has ended, and nobody stores how.
+async fn unrecorded(lab: &Lab) -> Result<()> {
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "ended", "labels": {label::RUN_UID: "2"}},
+        "spec": {"suspend": true, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "a", "image": "localhost/none"}]}}},
+    });
+    apply(lab, &job).await?;
+    let now = jiff::Timestamp::now();
+    let now = now.round(jiff::Unit::Second)?.to_string();
+    let holds = |type_: &str| json!({"type": type_, "status": "True", "lastTransitionTime": now});
+    let over = json!({"status": {"startTime": now, "completionTime": now, "succeeded": 1,
+        "conditions": [holds("SuccessCriteriaMet"), holds("Complete")]}});
+    merge(lab, &["job", "ended", "--subresource=status"], &over).await?;
+    ensure!(!here(lab).await?.contains_key("jobs-recorded"), "too early");
+    let way = later(lab, 20).await?;
+    let words = ["--namespace", NAMESPACE];
+    let late = findings(way.kubeconfig(), &words).await?;
+    found(&late, "jobs-recorded", "failed", "agents/ended ended");
+    let recorded = json!({"metadata": {"annotations": {annotation::OUTCOME_RECORDED: now}}});
+    merge(lab, &["job", "ended"], &recorded).await?;
+    let stored = findings(way.kubeconfig(), &words).await?;
+    ensure!(!stored.contains_key("jobs-recorded"), "{stored:#?}");
+    let kubectl = lab.kubectl().in_namespace(NAMESPACE);
+    kubectl.run(&["delete", "job", "ended"]).await?.ok()?;
+    Ok(())
+}
+
 /// The same Job, deleted, with nobody to let it go. Minutes must go by first, so the API server says that they have.
 async fn held(lab: &Lab) -> Result<()> {
     let kubectl = lab.kubectl().in_namespace(NAMESPACE);
     let delete = ["delete", "job", "short", "--wait=false"];
     kubectl.run(&delete).await?.ok()?;
     ensure!(!here(lab).await?.contains_key("jobs-held"), "too early");
-    let way = Gateway::open(lab.kubeconfig(), None).await?;
-    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(20);
-    let later = DateTimePrinter::new().timestamp_to_rfc9110_string(&later)?;
-    way.tell_time(HeaderValue::from_str(&later)?);
+    let way = later(lab, 20).await?;
     let words = ["--namespace", NAMESPACE];
     let stuck = findings(way.kubeconfig(), &words).await?;
     found(&stuck, "jobs-held", "failed", "agents/short has been held");
@@ -292,7 +326,7 @@ async fn held(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A run that waits for something that is missing.
+/// A run that nobody begins, and then one that waits for something that is missing.
 async fn runs(lab: &Lab) -> Result<()> {
     let run = json!({
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "AgentRun",
@@ -301,7 +335,13 @@ async fn runs(lab: &Lab) -> Result<()> {
             "runtime": {"type": "job"}, "workload": {"image": "localhost/none"}},
     });
     apply(lab, &run).await?;
-    ensure!(!here(lab).await?.contains_key("runs-blocked"));
+    let early = here(lab).await?;
+    ensure!(!early.contains_key("runs-blocked"), "{early:#?}");
+    ensure!(!early.contains_key("runs-waiting"), "{early:#?}");
+    let way = later(lab, 40).await?;
+    let words = ["--namespace", NAMESPACE];
+    let long = findings(way.kubeconfig(), &words).await?;
+    found(&long, "runs-waiting", "warning", "one has waited for");
     let blocked = json!({"status": {"conditions": [{
         "type": "Blocked", "status": "True", "reason": "MissingAgent",
         "message": "there is no Agent none", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
@@ -410,6 +450,7 @@ async fn faults_of_a_cluster_are_found_and_gone_when_they_are() -> Result<()> {
     kinds(&lab).await?;
     lease(&lab).await?;
     jobs(&lab).await?;
+    unrecorded(&lab).await?;
     held(&lab).await?;
     runs(&lab).await?;
     webhooks(&lab).await?;

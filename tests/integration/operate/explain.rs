@@ -1,13 +1,31 @@
 //! `agents explain`: a run that waits, one whose Job was deleted, and one that nobody looks at.
 
+use agents::api::contract::env;
 use anyhow::Result;
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use support::lab;
 
 use super::{agents, ended};
 use crate::controller::scene::{ALONE, Scene, condition};
+
+/// A webhook as the chart installs it, as far as its policy goes: one that asks for a label.
+async fn webhook(scene: &Scene) -> Result<()> {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"name": "hook", "labels": {"app.kubernetes.io/component": "webhook"}},
+        "spec": {"containers": [{"name": "webhook", "image": "agents-webhook", "env": [
+            {"name": env::LABELS_REQUIRED, "value": "team"},
+        ]}]},
+    }))?;
+    scene
+        .here
+        .api()
+        .create(&PostParams::default(), &pod)
+        .await?;
+    Ok(())
+}
 
 #[tokio::test]
 async fn a_run_is_explained_from_its_first_moment_to_the_loss_of_its_job() -> Result<()> {
@@ -52,6 +70,16 @@ async fn a_run_is_explained_from_its_first_moment_to_the_loss_of_its_job() -> Re
         "{}",
         waits.stdout
     );
+
+    webhook(&scene).await?;
+    let against = explain().await?;
+    ended(&against, 0);
+    let refused = "By the policy in force it would be refused: metadata.labels";
+    assert!(against.stdout.contains(refused), "{}", against.stdout);
+    let elsewhere = agents(file, &[&words[..], &["--policy-of", "default"]].concat()).await?;
+    ended(&elsewhere, 0);
+    let unread = "The policy in force could not be read.";
+    assert!(elsewhere.stdout.contains(unread), "{}", elsewhere.stdout);
 
     scene.make_agent().await?;
     scene.until_phase("fix", "Running").await?;

@@ -1,16 +1,20 @@
 //! `agents run logs`: real pods on a node, and what is said when there is nothing to read.
 
+use agents::serve::variable;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::DeleteParams;
+use nix::sys::signal::Signal;
 use serde_json::json;
 use support::lab::{self, Lab};
+use support::ports::free_addresses;
 use support::{http, wait};
 
 use super::{agents, ended};
+use crate::console::scene::sign_in;
 use crate::controller::custody::pods;
 use crate::controller::scene::{ALONE, DEADLINE, Scene};
-use crate::serve::scene::Plane;
+use crate::serve::scene::{ALL, Plane};
 
 #[tokio::test]
 async fn the_log_of_a_real_pod_is_followed_to_its_end_and_read_again() -> Result<()> {
@@ -85,6 +89,45 @@ async fn by_the_api(lab: &Lab, scene: Scene, image: &str) -> Result<()> {
     let tail = http::get_by(&address, &logs("?tail=1"), &token).await?;
     assert_eq!(tail, "done\n");
     Ok(())
+}
+
+#[tokio::test]
+async fn the_console_shows_the_log_of_a_real_pod_and_reads_on_after_a_loss_and_a_new_try()
+-> Result<()> {
+    let lab = support::node_lab!();
+    let browser = support::browser!();
+    let (scene, image) = pods::stage(lab, &[]).await?;
+    let _controller = scene.controller_by(lab.kubeconfig())?;
+    let twice = json!({"runtime": {"type": "job", "config": {"backoffLimit": 2}}});
+    pods::run(&scene, &image, "wait", twice).await?;
+    let [address] = free_addresses::<1>()?;
+    let listen = address.to_string();
+    let settings = [(variable::LISTEN, listen.as_str())];
+    let plane = Plane::by(scene, lab.kubeconfig(), &settings).await?;
+    let token = plane.person("boss", ALL).await?;
+    sign_in(&browser, address, &token).await?;
+    let page = format!("location.hash = '#/run/{}/wait'", plane.namespace());
+    browser.value(&page).await?;
+    let shows = |text: &str| {
+        let log = "document.querySelector('.log')?.textContent";
+        format!("{log} === {}", json!(text))
+    };
+    browser.until(&shows("at work\n")).await?;
+    browser.until_shows(".run .note", "Live").await?;
+    // The control plane goes, and comes back.
+    let Plane { scene, process, .. } = plane;
+    process.signal(Signal::SIGKILL);
+    process.end().await;
+    browser.until_shows(".run .note", "cut off").await?;
+    let plane = Plane::by(scene, lab.kubeconfig(), &settings).await?;
+    browser.until_shows(".run .note", "Live").await?;
+    assert_eq!(browser.value(&shows("at work\n")).await?, true);
+    // The pod ends, and the Job makes another one.
+    let delete = ["delete", "pod", "--all", "--wait=false"];
+    plane.scene.here.kubectl.run(&delete).await?.ok()?;
+    browser.until(&shows("at work\nstopped\n")).await?;
+    browser.until(&shows("at work\n")).await?;
+    browser.until_shows(".run .note", "Live").await
 }
 
 #[tokio::test]

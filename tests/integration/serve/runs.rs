@@ -341,7 +341,11 @@ async fn runs_are_listed_page_by_page_and_by_label_and_field() -> Result<()> {
 #[tokio::test]
 async fn no_secret_leaves_with_an_object_and_a_log_that_is_gone_says_since_when() -> Result<()> {
     support::kinds!();
-    let plane = Plane::start(&[("AGENTS_RUNNER_JOB_LOG_RETENTION_SECONDS", "3600")]).await?;
+    let plane = Plane::start(&[
+        ("AGENTS_RUNNER_JOB_LOG_RETENTION_SECONDS", "3600"),
+        ("AGENTS_RUNNER_FAILED_JOB_TTL_SECONDS", "86400"),
+    ])
+    .await?;
     let token = plane.person("boss", ALL).await?;
     let parameters = json!({"parameters": {"API_TOKEN": "hunter2", "branch": "main"}});
     plane.scene.run("one", parameters).await?;
@@ -371,6 +375,37 @@ async fn no_secret_leaves_with_an_object_and_a_log_that_is_gone_says_since_when(
         "AGENTS_RUNNER_JOB_LOG_RETENTION_SECONDS",
     ] {
         assert!(told.contains(said), "{told}");
+    }
+    // What a run says itself goes before the operator's word, and a failed run has a setting of its own.
+    let own = json!({"runtime": {"type": "job", "config": {"ttlSecondsAfterFinished": 7200}}});
+    for (name, more, said) in [
+        (
+            "own",
+            own,
+            [
+                "2026-01-01T02:00:00Z",
+                "spec.runtime.config.ttlSecondsAfterFinished",
+            ],
+        ),
+        (
+            "failed",
+            json!({}),
+            [
+                "2026-01-02T00:00:00Z",
+                "AGENTS_RUNNER_FAILED_JOB_TTL_SECONDS",
+            ],
+        ),
+    ] {
+        plane.scene.run(name, more).await?;
+        let over = json!({"status": {"phase": "Failed", "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:00Z"}});
+        runs.patch_status(name, &PatchParams::default(), &Patch::Merge(over))
+            .await?;
+        let logs = format!("{}/logs", plane.run(name));
+        let gone = plane.expect(("GET", &logs), &token, None, 410).await?;
+        let told = gone.to_string();
+        for said in said {
+            assert!(told.contains(said), "{told}");
+        }
     }
     Ok(())
 }

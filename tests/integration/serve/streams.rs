@@ -207,3 +207,40 @@ async fn the_queue_is_relayed_from_whoever_leads_and_says_so_when_nobody_does() 
     })
     .await
 }
+
+/// Changes, each so large that what is kept for who is slow does not hold all of them.
+const CHANGES: usize = 120;
+const FILLING: usize = 200 * 1024;
+
+#[tokio::test]
+async fn who_reads_on_after_a_stall_is_told_that_it_missed_something_and_that_is_the_end()
+-> Result<()> {
+    support::kinds!();
+    let plane = Plane::start(&[]).await?;
+    let token = plane.person("boss", ALL).await?;
+    let mut prompt = Reader::open_as(plane.address, &stream(&plane), None, &token).await?;
+    prompt
+        .until(|event| event.name == control_plane_event::READY)
+        .await?;
+    let mut late = Reader::open_narrow_as(plane.address, &stream(&plane), &token).await?;
+    late.until(|event| event.name == control_plane_event::READY)
+        .await?;
+    let agents = plane.scene.here.api::<agents::api::kinds::Agent>();
+    let filling = "x".repeat(FILLING);
+    for number in 0..CHANGES {
+        let number = format!("n{number}");
+        let change = json!({"metadata": {"annotations": {"number": number, "filling": filling}}});
+        agents
+            .patch("coder", &PatchParams::default(), &Patch::Merge(change))
+            .await?;
+        prompt
+            .until(|event| event.data.contains(&format!(r#""{number}""#)))
+            .await?;
+    }
+    let dropped = late
+        .until(|event| event.name == queue_event::DROPPED)
+        .await?;
+    assert_eq!(read(&dropped)["reason"], "slow", "{dropped:?}");
+    assert_eq!(late.next().await?, None);
+    Ok(())
+}

@@ -20,6 +20,7 @@ fn facts(status: Value) -> Facts {
         events: Some(Vec::new()),
         jobs: Some(Vec::new()),
         pods: Some(Vec::new()),
+        verdict: Some(Verdict::Accepted),
         now: "2026-01-01T12:00:00Z".parse().unwrap(),
     }
 }
@@ -120,6 +121,14 @@ fn others() -> Vec<(&'static str, Facts)> {
     ]);
     let mut blind = facts(json!(null));
     (blind.events, blind.jobs, blind.pods) = (None, None, None);
+    blind.verdict = None;
+    let denied = Verdict::Refused(vec!["metadata.labels: team is required".to_owned()]);
+    let mut against = blocked(Lifecycle::MissingAgent);
+    against.verdict = Some(denied.clone());
+    let mut past = facts(succeeded.clone());
+    past.verdict = Some(denied);
+    let mut no_webhook = facts(failed("ImageBlocked", "image x:latest is blocked"));
+    no_webhook.verdict = Some(Verdict::NoPolicy);
     vec![
         ("succeeded", facts(succeeded)),
         ("no controller, and nothing may be looked at", blind),
@@ -133,6 +142,9 @@ fn others() -> Vec<(&'static str, Facts)> {
             "refused by policy",
             facts(failed("ImageBlocked", "image x:latest is blocked")),
         ),
+        ("held back, and against the policy in force", against),
+        ("succeeded, and against the policy in force", past),
+        ("refused by policy where no webhook runs", no_webhook),
         (
             "refused by a rule",
             facts(failed("NothingToDo", "the run has nothing to do")),

@@ -1,20 +1,18 @@
 //! The log of a run: what its latest pod wrote, through the API server, as long as the pod is kept.
 
+mod gone;
+
 use bytes::Bytes;
 use futures::{AsyncRead, AsyncReadExt, stream};
 use http::StatusCode;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, LogParams};
 use kube::{Api, ResourceExt};
 
 use super::{find, typed};
-use crate::api::contract::{env, label};
-use crate::api::custody::Outcome;
+use crate::api::contract::label;
 use crate::api::kinds::AgentRun;
-use crate::api::phase::Phase;
 use crate::api::text::names::LabelValue;
-use crate::controller::{Keep, keep_for};
 use crate::kit::http::BoxError;
 use crate::serve::answer::{self, Answer};
 use crate::serve::carry_out::runs::view::Summary;
@@ -43,7 +41,11 @@ pub(in crate::serve) async fn logs(state: &State, call: &Call) -> Result<Answer,
         .iter()
         .max_by_key(|pod| pod.creation_timestamp());
     let Some(pod) = latest else {
-        return Err(nothing_left(&run, &seen, state.keep));
+        let ended = run.status.as_ref().and_then(|status| status.finished_at);
+        return Err(match ended {
+            Some(finished) => gone::fault(&run, &seen, finished, state.keep),
+            None => not_started(&seen),
+        });
     };
     let how = LogParams {
         container: Some(CONTAINER.to_owned()),
@@ -79,35 +81,6 @@ fn pieces(
     })
 }
 
-/// Why there is no pod.
-fn nothing_left(run: &AgentRun, seen: &Summary, keep: Keep) -> Fault {
-    let Some(finished) = run.status.as_ref().and_then(|status| status.finished_at) else {
-        return not_started(seen);
-    };
-    let outcome = match Phase::parse(seen.phase()) {
-        Some(Phase::Succeeded) => Outcome::Succeeded,
-        _ => Outcome::Failed,
-    };
-    let kept = keep_for(None, outcome, keep);
-    let since = kept.map(|seconds| since(finished, seconds));
-    let since = since.map_or(String::new(), |since| format!(", about {since}"));
-    let message = format!(
-        "the log is gone: the run ended at {finished}, and its pod was kept until its Job went{since}"
-    );
-    Fault::new(StatusCode::GONE, Reason::LogsGone, message).next(format!(
-        "to keep logs of later runs longer, set {} of the controllers (here it is {} s; Jobs are kept for {} s by {})",
-        env::RUNNER_JOB_LOG_RETENTION,
-        keep.logs.as_secs(),
-        keep.succeeded.as_secs(),
-        env::RUNNER_JOB_TTL,
-    ))
-}
-
-fn since(finished: Timestamp, seconds: i32) -> Timestamp {
-    let kept = jiff::SignedDuration::from_secs(seconds.into());
-    finished.checked_add(kept).unwrap_or(finished)
-}
-
 fn not_started(seen: &Summary) -> Fault {
     let message = format!("there is no log yet: the run is {}", seen.standing());
     Fault::new(StatusCode::CONFLICT, Reason::NotStarted, message)
@@ -119,38 +92,4 @@ fn not_started(seen: &Summary) -> Fault {
 fn unreadable(error: kube::Error, seen: &Summary) -> Fault {
     let bad = matches!(&error, kube::Error::Api(status) if status.code == 400);
     if bad { not_started(seen) } else { error.into() }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn who_comes_too_late_is_told_since_when_and_by_which_setting() {
-        let object = json!({
-            "apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "AgentRun", "metadata": {"name": "r"},
-            "spec": {"agentRef": {"name": "a"}, "runtime": {"type": "job"}},
-            "status": {"phase": "Succeeded", "finishedAt": "2026-01-01T00:00:00Z"},
-        });
-        let run: AgentRun = serde_json::from_value(object.clone()).unwrap();
-        let seen = Summary::of(&serde_json::from_value(object).unwrap());
-        let keep = Keep {
-            succeeded: Duration::from_secs(600),
-            logs: Duration::from_secs(3600),
-            ..Keep::default()
-        };
-        let told = format!("{:?}", nothing_left(&run, &seen, keep));
-        for expected in [
-            "LogsGone",
-            "ended at 2026-01-01T00:00:00Z",
-            "about 2026-01-01T01:00:00Z",
-            "AGENTS_RUNNER_JOB_LOG_RETENTION_SECONDS",
-            "3600 s",
-        ] {
-            assert!(told.contains(expected), "{expected}: {told}");
-        }
-    }
 }

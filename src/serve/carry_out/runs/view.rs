@@ -134,6 +134,10 @@ impl Summary {
     pub(super) fn phase(&self) -> &str {
         &self.phase
     }
+
+    pub(super) fn job_missing(&self) -> Option<&JobMissing> {
+        self.job_missing.as_ref()
+    }
 }
 
 /// What was found out about the Job of a run, or of the first of its steps that lost one.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use agents::api::contract::GROUP;
 use anyhow::{Context, Result, ensure};
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use k8s_openapi::api::core::v1::Secret;
@@ -80,32 +81,110 @@ impl Stage {
     }
 }
 
-/// Rights that are taken from the controllers.
+/// Rights that are taken from each program, and given back.
 async fn rights(stage: &Stage) -> Result<()> {
+    for (component, group, words) in [
+        ("controllers", "batch", "jobs.batch"),
+        ("webhook", GROUP, GROUP),
+        ("control-plane", GROUP, GROUP),
+    ] {
+        let selector = format!("--selector=app.kubernetes.io/component={component}");
+        let read = ["get", "role", &selector, "--output=json"];
+        let roles: Value = serde_json::from_str(&stage.kubectl(&read).await?)?;
+        let roles = roles["items"].as_array().context("roles")?;
+        for role in roles {
+            let rules = role["rules"].as_array().context("rules")?;
+            let is_other = |rule: &&Value| {
+                let groups = rule["apiGroups"].as_array();
+                groups.is_none_or(|groups| !groups.contains(&json!(group)))
+            };
+            put_rules(
+                stage,
+                role,
+                &json!(rules.iter().filter(is_other).collect::<Vec<_>>()),
+            )
+            .await?;
+        }
+        let check = format!("rights-{component}");
+        let lacking = stage.is_noticed(&check).await?;
+        found(&lacking, &check, "failed", words);
+        for role in roles {
+            put_rules(stage, role, &role["rules"]).await?;
+        }
+        stage.is_well().await?;
+    }
+    Ok(())
+}
+
+async fn put_rules(stage: &Stage, role: &Value, rules: &Value) -> Result<()> {
+    let name = role["metadata"]["name"].as_str().context("a role")?;
+    let change = json!({"rules": rules}).to_string();
+    let patch = ["patch", "role", name, "--type=merge", "--patch", &change];
+    stage.kubectl(&patch).await.map(drop)
+}
+
+/// Programs without pods, and one of another version.
+async fn programs(stage: &Stage) -> Result<()> {
+    for (deployment, check) in [
+        ("deployment/agents-controllers", "controllers"),
+        ("deployment/agents", "control-plane"),
+    ] {
+        let read = ["get", deployment, "--output=jsonpath={.spec.replicas}"];
+        let before = format!("--replicas={}", stage.kubectl(&read).await?);
+        stage
+            .kubectl(&["scale", deployment, "--replicas=0"])
+            .await?;
+        let gone = stage.is_noticed(check).await?;
+        found(&gone, check, "failed", "0 of 0 pods are ready");
+        stage.kubectl(&["scale", deployment, &before]).await?;
+        stage.is_well().await?;
+    }
+    let label = |version: &str| format!("app.kubernetes.io/version={version}");
+    let read = ["get", "deployment/agents", "--output=json"];
+    let stored: Value = serde_json::from_str(&stage.kubectl(&read).await?)?;
+    let before = stored["metadata"]["labels"]["app.kubernetes.io/version"].as_str();
+    let before = label(before.context("a version")?);
+    let put = async |label: &str| {
+        let words = ["label", "--overwrite", "deployment/agents", label];
+        stage.kubectl(&words).await
+    };
+    put(&label("0.0.7")).await?;
+    let older = stage.doctor().await?;
+    found(&older, "versions", "warning", "agents is 0.0.7");
+    put(&before).await?;
+    stage.is_well().await
+}
+
+/// A webhook that is asked about less than it should be.
+async fn coverage(stage: &Stage) -> Result<()> {
     let read = [
         "get",
-        "role",
-        "--selector=app.kubernetes.io/component=controllers",
+        "validatingwebhookconfiguration",
+        "agents-webhook",
         "--output=json",
     ];
-    let roles: Value = serde_json::from_str(&stage.kubectl(&read).await?)?;
-    let mut role = roles["items"][0].clone();
-    let name = role["metadata"]["name"]
-        .as_str()
-        .context("a role")?
-        .to_owned();
-    let rules = role["rules"].clone();
+    let stored: Value = serde_json::from_str(&stage.kubectl(&read).await?)?;
+    let rules = stored["webhooks"][0]["rules"].as_array().context("rules")?;
     let put = async |rules: &Value| {
-        let change = json!({"rules": rules}).to_string();
-        let patch = ["patch", "role", &name, "--type=merge", "--patch", &change];
+        let change = json!([{"op": "replace", "path": "/webhooks/0/rules", "value": rules}]);
+        let change = change.to_string();
+        let patch = [
+            &["patch"],
+            &read[1..3],
+            &["--type=json", "--patch", &change],
+        ]
+        .concat();
         stage.kubectl(&patch).await
     };
-    let rules_left = role["rules"].as_array_mut().context("rules")?;
-    rules_left.retain(|rule| rule["apiGroups"] != json!(["batch"]));
-    put(&json!(rules_left)).await?;
-    let lacking = stage.is_noticed("rights-controllers").await?;
-    found(&lacking, "rights-controllers", "failed", "jobs.batch");
-    put(&rules).await?;
+    put(&json!(rules[1..])).await?;
+    let less = stage.is_noticed("webhook-registration").await?;
+    found(
+        &less,
+        "webhook-registration",
+        "failed",
+        "is not asked about",
+    );
+    put(&json!(rules)).await?;
     stage.is_well().await
 }
 
@@ -356,9 +435,11 @@ async fn a_release_that_is_well_has_no_finding_and_each_fault_of_it_is_found() -
     assert_eq!(told["queue"]["cluster"]["waiting"], 0, "{told:#}");
     rights(&stage).await?;
     registration(&stage).await?;
+    coverage(&stage).await?;
     certificate(&stage).await?;
     monitors(&stage).await?;
     webhook(&stage).await?;
+    programs(&stage).await?;
     values(&stage).await?;
     stage.uninstall().await?;
     for (_, plural) in MONITORING {

@@ -16,6 +16,7 @@ use std::{
 };
 use support::{
     http,
+    kubectl::Said,
     lab::{
         Lab,
         down::down,
@@ -166,6 +167,34 @@ async fn look_at_console(tour: &Tour, guide: &str) -> Result<()> {
     Ok(())
 }
 
+/// Does with `agents` what the guide says, as it says it.
+async fn try_commands(guide: &str) -> Result<()> {
+    let lines = guide.lines().map(str::trim);
+    let lines = lines.filter(|line| line.starts_with("export "));
+    let exports = lines.collect::<Vec<_>>().join("\n");
+    for (words, code, told) in [
+        ("agents explain ", [0, 0], "add-health-endpoint is "),
+        ("agents queue ", [0, 0], ""),
+        ("agents doctor ", [0, 5], "the API server answers"),
+        ("agents check ", [5, 5], "spec.workload.image"),
+    ] {
+        let mut lines = guide.lines().map(str::trim);
+        let line = lines.find(|line| line.starts_with(words));
+        let line = line.with_context(|| format!("{words}: {guide}"))?;
+        // What a command does stands behind it, after a gap.
+        let command = line.split("   ").next().unwrap_or(line);
+        let shell = Command::new("sh")
+            .args(["-c", &format!("{exports}\n{command}")])
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let said = Said::of(timeout(DEADLINE, shell).await??)?;
+        let ended = said.code.is_some_and(|ended| code.contains(&ended));
+        ensure!(ended && said.stdout.contains(told), "{command}: {said:?}");
+    }
+    Ok(())
+}
+
 /// Starts a tour, looks at everything it shows, ends it, and looks for what is left.
 async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
     let guide = tour.guide().await?;
@@ -198,6 +227,7 @@ async fn take(mut tour: Tour) -> Result<(Tier, Duration)> {
         ensure!(guide.contains("Not shown here: "), "{guide}");
     }
     look_at_console(&tour, &guide).await?;
+    try_commands(&guide).await?;
     let programs = admin_addresses(&guide);
     let names: Vec<_> = programs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
