@@ -20,14 +20,18 @@ use crate::subject::Door;
 /// Bodies up to here are judged where they are read; that takes less time than handing them over. Larger ones would
 /// keep other connections waiting.
 pub(super) const SMALL: usize = 64 * 1024;
-/// Large bodies at a time. Each may have 7 MiB, and trees of three times that (`api::object::tree`).
+/// Large bodies at a time. Each may have 7 MiB.
 const LARGE_AT_ONCE: usize = 4;
+/// How many of them are judged at a time. One that is judged takes three times its length besides (`api::object::tree`), and
+/// is done sooner where not all of them share the processors.
+const JUDGED_AT_ONCE: usize = 2;
 
 /// The room that there is for work.
 #[derive(Debug)]
 pub struct Room {
     all: Arc<Semaphore>,
     large: Arc<Semaphore>,
+    judged: Arc<Semaphore>,
     reviews: usize,
     /// Where reviews come from; none if nobody knows.
     door: Option<ServerMetrics>,
@@ -37,7 +41,14 @@ pub struct Room {
 #[derive(Debug)]
 pub(super) struct Place {
     _any: OwnedSemaphorePermit,
-    large: Option<OwnedSemaphorePermit>,
+    large: Option<Large>,
+}
+
+/// What a large review has besides: its place among large ones, and where they wait to be judged.
+#[derive(Debug)]
+struct Large {
+    _place: OwnedSemaphorePermit,
+    judged: Arc<Semaphore>,
 }
 
 impl Room {
@@ -46,6 +57,7 @@ impl Room {
         Self {
             all: Arc::new(Semaphore::new(reviews)),
             large: Arc::new(Semaphore::new(LARGE_AT_ONCE)),
+            judged: Arc::new(Semaphore::new(JUDGED_AT_ONCE)),
             reviews,
             door: None,
         }
@@ -81,7 +93,10 @@ impl Room {
     /// A place for a review whose body is large and the rest of it still to be read. It waits until there is room for its kind, and only
     /// then takes a place among all: so large ones hold up nobody but each other, however many there are.
     pub(super) async fn enter_large(&self) -> Option<Place> {
-        let large = Arc::clone(&self.large).acquire_owned().await.ok()?;
+        let large = Large {
+            _place: Arc::clone(&self.large).acquire_owned().await.ok()?,
+            judged: Arc::clone(&self.judged),
+        };
         let place = self.enter()?;
         Some(Place {
             large: Some(large),
@@ -106,15 +121,19 @@ impl Place {
         if budget.is_spent() {
             return late(&body);
         }
-        let Some(permit) = self.large else {
+        let Some(large) = self.large else {
             return admission.answer(door, &body);
+        };
+        let turn = Arc::clone(&large.judged).acquire_owned();
+        let Ok(Ok(turn)) = timeout_at(budget.deadline, turn).await else {
+            return late(&body);
         };
         let claim = Arc::new(Claim::default());
         let (here, judge, judged) = (Whereabouts::here(), Arc::clone(admission), body.clone());
         let wanted = Arc::clone(&claim);
         let mut work = spawn_blocking(move || {
             // Held until the work is done, also when nobody waits for it any more.
-            let _permit = permit;
+            let _held = (large, turn);
             here.carry_on(|| judge.answer_if_wanted(door, &judged, &wanted))
         });
         let worked = match timeout_at(budget.deadline, &mut work).await {

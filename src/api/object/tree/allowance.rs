@@ -7,10 +7,11 @@ use serde::de::Error;
 
 /// Bytes of memory that one tree may take.
 ///
-/// The webhook judges four large reviews at once, and the chart gives it 128 MiB. It needs 16 MiB itself, and the four
-/// bodies have 7 MiB each, which leaves 21 MiB per review. At worst a review is in memory five times at once: the new object,
-/// the stored one, twice as mended to find further faults, and as its type. 4 MiB hold the largest text that an API
-/// server takes (3 MiB), or 65,000 entries of lists, or 20,000 short fields; real objects have hundreds.
+/// The chart gives the webhook 128 MiB. It needs 16 MiB itself and holds four large bodies at once, each in a buffer of up to
+/// 8 MiB, which leaves 80 MiB for the two of them that it judges at once. At worst one of them is in memory five times: the
+/// new object, the stored one, twice as mended to find further faults, and as its type. That is 20 MiB, and the allocator may
+/// keep as much again. 4 MiB hold the largest text that an API server takes (3 MiB), or 65,000 entries of lists, or 20,000
+/// short fields; real objects have hundreds.
 const MOST: usize = 4 << 20;
 /// A value in its list, which has up to as much room again for further ones.
 const VALUE: usize = 64;
