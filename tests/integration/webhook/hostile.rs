@@ -1,6 +1,7 @@
 //! Hostile input at the port: each gets a clear answer or a closed connection, and the next good review is answered.
 
 mod alone;
+mod discreet;
 mod many;
 mod slow;
 pub(super) mod target;

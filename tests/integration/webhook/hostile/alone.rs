@@ -1,5 +1,7 @@
 //! Many at once, and answers that are held to a time: these run after all others, with the machine for themselves.
 
+mod memory;
+
 use std::{any::type_name_of_val, net::SocketAddr, time::Duration};
 
 use agents::api::{contract::door, registration::TIMEOUT_SECONDS};
@@ -10,35 +12,65 @@ use support::{left_out, wait};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 use tokio_rustls::client::TlsStream;
 
-use super::target::{Target, clear, head};
+use super::target::{LARGEST, Target, clear, head};
 use crate::webhook::hook::DEADLINE;
 
 /// What the API server waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(TIMEOUT_SECONDS as u64);
 
-/// Announces a body that never comes.
-async fn announce(stream: &mut TlsStream<TcpStream>, length: usize) -> Result<()> {
-    let head = head(door::VALIDATE, "application/json", length);
-    stream.write_all(&head).await?;
-    Ok(stream.flush().await?)
+/// A slow sender: how long a body it announces, and how much of that it sends.
+#[derive(Clone, Copy)]
+struct Slow {
+    announced: usize,
+    sent: usize,
+}
+
+impl Slow {
+    async fn begin(self, stream: &mut TlsStream<TcpStream>) -> Result<()> {
+        let head = head(door::VALIDATE, "application/json", self.announced);
+        stream.write_all(&head).await?;
+        stream.write_all(&vec![b' '; self.sent]).await?;
+        Ok(stream.flush().await?)
+    }
+}
+
+/// More than a body has that is judged where it is read.
+const LARGE: usize = 65 << 10;
+
+/// Small ones and large ones of which nothing comes, and as many as there are places for of which half comes.
+fn slow_ones() -> Vec<Slow> {
+    let (small, large) = (
+        Slow {
+            announced: 1000,
+            sent: 0,
+        },
+        Slow {
+            announced: LARGE,
+            sent: 0,
+        },
+    );
+    let half = Slow {
+        announced: 2 * LARGE,
+        sent: LARGE,
+    };
+    [vec![small; 600], vec![large; 64], vec![half; 4]].concat()
 }
 
 #[tokio::test]
 async fn slow_bodies_keep_no_other_review_from_its_answer() -> Result<()> {
     support::kinds!();
-    const LARGE: usize = 65 << 10;
     let target = Target::start().await?;
     // All have their connection before the first body is announced, since a slow sender has little time from there on.
-    let lengths = [vec![1000; 600], vec![LARGE; 4]].concat();
+    let senders = slow_ones();
     // Getting there is not what is tested, and takes more than one try where the machine has no time for a handshake.
     let connect = || wait::retry("a connection", DEADLINE, || target.connect_and_rest());
     let mut slow = Vec::new();
-    for _ in &lengths {
+    for _ in &senders {
         slow.push(connect().await?);
     }
     let (mut small, mut large) = (connect().await?, connect().await?);
-    for (stream, length) in slow.iter_mut().zip(&lengths) {
-        announce(stream, *length).await?;
+    for (stream, sender) in slow.iter_mut().zip(&senders) {
+        sender.begin(stream).await?;
     }
     let mut given_up = join_all(slow.iter_mut().map(|stream| target.answer(stream)));
     tokio::select! {
@@ -52,14 +84,44 @@ async fn slow_bodies_keep_no_other_review_from_its_answer() -> Result<()> {
     for answer in given_up {
         clear("a body that never comes", &answer?)?;
     }
-    let late = target.metric("late_total", &[]).await?;
-    ensure!(late >= 604.0, "{late} were given up");
+    let (late, all) = (target.metric("late_total", &[]).await?, senders.len());
+    ensure!(late >= all as f64, "{late} of {all} were given up");
     target.still_answers().await?;
     target.stays_small("slow bodies")
 }
 
+#[tokio::test]
+async fn silent_senders_of_large_bodies_hold_no_place_of_a_large_review() -> Result<()> {
+    support::kinds!();
+    let target = Target::start().await?;
+    let silent = Slow {
+        announced: LARGEST,
+        sent: 0,
+    };
+    let mut slow = Vec::new();
+    for _ in 0..64 {
+        slow.push(target.connect_and_rest().await?);
+    }
+    let mut large = target.connect_and_rest().await?;
+    for stream in &mut slow {
+        silent.begin(stream).await?;
+    }
+    let mut given_up = join_all(slow.iter_mut().map(|stream| target.answer(stream)));
+    tokio::select! {
+        biased;
+        _ = &mut given_up => bail!("a large review waited for silent ones"),
+        answered = target.answers(&mut large, LARGE) => answered?,
+    }
+    for answer in given_up.await {
+        clear("a body that never comes", &answer?)?;
+    }
+    target.stays_small("silent senders")
+}
+
 /// Connections of the crowd.
 const CROWD: u64 = 10_000;
+/// Connections before it, and after it, that finish their handshake.
+const POLITE: u64 = 64;
 /// Files that this process has open besides.
 const OTHERS: u64 = 1024;
 
@@ -84,6 +146,15 @@ async fn gather(address: SocketAddr) -> Result<Vec<TcpStream>> {
     Ok(crowd.context("the crowd does not get in")??)
 }
 
+/// Connections that say nothing once they are encrypted.
+async fn shake_hands(target: &Target) -> Result<Vec<TlsStream<TcpStream>>> {
+    let mut polite = Vec::new();
+    for _ in 0..POLITE {
+        polite.push(target.connect().await?);
+    }
+    Ok(polite)
+}
+
 #[tokio::test]
 async fn ten_thousand_idle_connections_do_not_keep_a_review_from_its_answer() -> Result<()> {
     support::kinds!();
@@ -95,7 +166,9 @@ async fn ten_thousand_idle_connections_do_not_keep_a_review_from_its_answer() ->
         return left_out::note(&test, &reason);
     }
     let target = Target::start().await?;
+    let before = shake_hands(&target).await?;
     let crowd = gather(target.address()).await?;
+    let after = shake_hands(&target).await?;
     timeout(PATIENCE, target.still_answers())
         .await
         .context("a good review waits longer than the API server does")??;
@@ -106,7 +179,7 @@ async fn ten_thousand_idle_connections_do_not_keep_a_review_from_its_answer() ->
     eprintln!("answered among {CROWD} idle connections, of which {displaced} had made room");
     ensure!(displaced > 0.0, "nobody made room");
     target.stays_small("idle connections")?;
-    drop(crowd);
+    drop((before, crowd, after));
     target.still_answers().await?;
     target.stays_small("the crowd has gone")
 }

@@ -1,15 +1,19 @@
 //! Clients that take their time.
 
 use agents::api::contract::door;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use std::time::Duration;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    time::timeout,
+    time::{interval, timeout},
 };
 
 use super::target::{Target, clear, head};
 use crate::webhook::hook::DEADLINE;
+
+/// Bytes that drip in, one a second: far longer than a body may take, and far fewer than were announced.
+const DRIPS: usize = 6;
 
 #[tokio::test]
 async fn clients_that_dawdle_or_speak_no_tls_are_cut_off() -> Result<()> {
@@ -47,6 +51,21 @@ async fn clients_that_dawdle_or_speak_no_tls_are_cut_off() -> Result<()> {
             &target.answer(&mut stream).await?,
         )
     };
+    let dripping_body = async {
+        let mut stream = target.connect().await?;
+        stream
+            .write_all(&head(door::VALIDATE, "application/json", 1000))
+            .await?;
+        // A byte a second is not nothing, and still not enough.
+        let mut drips = interval(Duration::from_secs(1));
+        for _ in 0..DRIPS {
+            drips.tick().await;
+            if stream.write_all(b" ").await.is_err() || stream.flush().await.is_err() {
+                break;
+            }
+        }
+        clear("a body that drips", &target.answer(&mut stream).await?)
+    };
     tokio::try_join!(
         cut(garbage),
         cut(oversized_record),
@@ -55,8 +74,11 @@ async fn clients_that_dawdle_or_speak_no_tls_are_cut_off() -> Result<()> {
         cut(b""),
         slow_head,
         slow_body,
+        dripping_body,
         async { target.still_answers().await.context("while others dawdle") },
     )?;
+    let late = target.metric("late_total", &[]).await?;
+    ensure!(late >= 2.0, "{late} bodies were given up");
     target.still_answers().await?;
     target.stays_small("dawdling clients")
 }

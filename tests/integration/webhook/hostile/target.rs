@@ -27,8 +27,8 @@ use crate::{
 
 /// The largest body that is read, as the webhook derives it.
 pub(super) const LARGEST: usize = 7 << 20;
-/// Far more than the webhook needs, far less than the input could make it need.
-const MOST_MEMORY_KIB: u64 = 256 << 10;
+/// What the chart lets the webhook have.
+const MOST_MEMORY_KIB: u64 = 128 << 10;
 
 /// A webhook at which nobody but this test aims.
 pub(super) struct Target {
@@ -151,6 +151,11 @@ impl Target {
         page.value(&name, labels).context(name)
     }
 
+    /// What it has logged so far.
+    pub(super) fn logged(&self) -> String {
+        self.hook.logged()
+    }
+
     /// The memory that was ever held is within its bound.
     pub(super) fn stays_small(&self, after: &str) -> Result<()> {
         let (now, most) = self.hook.memory()?;
@@ -184,19 +189,26 @@ fn whole(said: &[u8]) -> Option<usize> {
     (said.len() >= end).then_some(end)
 }
 
+/// A good review.
 pub(in crate::webhook) fn review(uid: &str) -> Value {
-    let (group, version) = (Kind::Signal.group(), contract::VERSION);
-    let resource = json!({"group": group, "version": version, "resource": "signals"});
-    let kind = json!({"group": group, "version": version, "kind": "Signal"});
     let signal = smallest(Kind::Signal, "go").namespace("default");
     let signal = signal.spec(json!({"channel": "c"})).json();
+    review_of(uid, Kind::Signal, &signal)
+}
+
+/// A review of a new object; nothing will be stored.
+pub(super) fn review_of(uid: &str, kind: Kind, object: &Value) -> Value {
+    let (group, version) = (kind.group(), contract::VERSION);
+    let resource = json!({"group": group, "version": version, "resource": kind.plural()});
+    let kind = json!({"group": group, "version": version, "kind": kind.as_str()});
+    let metadata = &object["metadata"];
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
             "uid": uid, "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
-            "name": "go", "namespace": "default", "operation": "CREATE", "dryRun": true,
+            "name": metadata["name"], "namespace": metadata["namespace"], "operation": "CREATE", "dryRun": true,
             "userInfo": {"username": "tester"}, "options": null, "oldObject": null,
-            "object": signal,
+            "object": object,
         },
     })
 }
