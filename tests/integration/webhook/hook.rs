@@ -177,15 +177,20 @@ impl Hook {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Memory that it holds now and held at most, in KiB, as the kernel counts it.
+    /// Memory that it holds now and held at most, in KiB, as the kernel counts it: without the pages of the program file, which
+    /// the kernel takes back when it needs them. A debug build has far more of those than what is shipped.
     pub(super) fn memory(&self) -> Result<(u64, u64)> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id))?;
-        let field = |name: &str| {
+        let field = |name: &str| -> Result<u64> {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
             number.with_context(|| format!("no {name} in {status}"))
         };
-        Ok((field("VmRSS:")?, field("VmHWM:")?))
+        let file = field("RssFile:")?;
+        Ok((
+            field("VmRSS:")?.saturating_sub(file),
+            field("VmHWM:")?.saturating_sub(file),
+        ))
     }
 
     /// Asks it to end, waits for that, and says how it ended.
