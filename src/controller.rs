@@ -22,8 +22,6 @@ use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
 
-#[cfg(test)]
-pub(crate) use agent_run::HELD_BACK;
 pub(crate) use agent_run::{Keep, job_ttl};
 pub use args::{Args, Config, variables};
 pub(crate) use kinds::plain::{decision, spent};

@@ -60,8 +60,6 @@ pub(crate) use retention::job_ttl;
 pub(super) use retention::keep_for;
 pub(crate) use settings::Keep;
 pub(super) use settings::Settings;
-#[cfg(test)]
-pub(crate) use status::HELD_BACK;
 pub(super) use status::verdict::failure;
 pub(super) use vcs::{Auth, Deprecated, auth};
 

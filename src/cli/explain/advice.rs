@@ -135,18 +135,3 @@ pub(super) const fn of_missing(class: Class) -> &'static str {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-    use crate::controller::HELD_BACK;
-
-    #[test]
-    fn there_is_advice_for_every_reason_that_the_controller_holds_runs_back_for() {
-        let advised: BTreeSet<_> = BLOCKED.iter().map(|(word, _)| word.as_str()).collect();
-        let held: BTreeSet<_> = HELD_BACK.iter().map(|word| word.as_str()).collect();
-        assert_eq!(advised, held);
-    }
-}

@@ -139,35 +139,9 @@ pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
     (blocked.status == "True").then_some(blocked.reason.as_deref())?
 }
 
-/// Every reason to hold a run back, for those who say what to do about each.
-pub(crate) const HELD_BACK: [Lifecycle; 17] = [
-    Lifecycle::ConcurrencyLimit,
-    Lifecycle::QueueLimit,
-    Lifecycle::RateLimit,
-    Lifecycle::Exceeded,
-    Lifecycle::MissingAgent,
-    Lifecycle::MissingProvider,
-    Lifecycle::MissingImplementation,
-    Lifecycle::MissingMemory,
-    Lifecycle::MissingBudget,
-    Lifecycle::MissingVcsProvider,
-    Lifecycle::SecretNotFound,
-    Lifecycle::SecretKeyMissing,
-    Lifecycle::ConfigMapNotFound,
-    Lifecycle::ConfigMapKeyMissing,
-    Lifecycle::ClaimNotFound,
-    Lifecycle::JobNameConflict,
-    Lifecycle::PodNotEnding,
-];
-
 /// Something is not there yet, or a limit is reached.
 pub(super) fn waiting(run: &AgentRun, reason: impl Into<Reason>, message: &str) -> RunStanding {
     let reason = reason.into();
-    debug_assert!(
-        HELD_BACK.iter().any(|word| reason == (*word).into()),
-        "{} is not among HELD_BACK",
-        reason.as_str()
-    );
     let next = standing(run, phase(run), reason, message);
     // A budget is no reference that could be late: it may be used up for as long as it takes.
     if is_capacity(reason.as_str()) || reason == Lifecycle::Exceeded.into() {
