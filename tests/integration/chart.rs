@@ -6,6 +6,7 @@ mod copies;
 mod delivery;
 mod dry_run;
 mod errors;
+mod gitops;
 mod install;
 mod matrix;
 mod optional;
