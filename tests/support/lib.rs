@@ -18,6 +18,7 @@ pub mod kubectl;
 pub mod lab;
 pub mod left_out;
 pub mod metrics;
+pub mod monitoring;
 mod namespace;
 pub mod otlp;
 pub mod outcome;

@@ -176,6 +176,8 @@ pub static RECIPES: &[Recipe] = &[
         ],
     ),
     recipe("cert-manager", 95, &[tool("cert-manager", ".")]),
+    // Only files of its modules are read.
+    recipe("monitoring", 0, &[]),
     recipe(
         "telemetrygen",
         30,
