@@ -11,6 +11,7 @@ mod install;
 mod matrix;
 mod optional;
 mod ports;
+mod restricted;
 mod rights;
 mod rungs;
 mod twin;
