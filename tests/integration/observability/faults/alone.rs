@@ -185,7 +185,8 @@ async fn wipe_out(scene: &Scene, run: &str) -> Result<()> {
     scene.begin(&[run]).await?;
     let kubectl = &scene.here.kubectl;
     let pod = scene.pod(run).await?.metadata.name.context("a name")?;
-    for object in [format!("pod/{pod}"), format!("job/{}", job_name(run))] {
+    // The Job first: it would make another pod.
+    for object in [format!("job/{}", job_name(run)), format!("pod/{pod}")] {
         let delete = ["delete", &object, "--wait=false", "--grace-period=0"];
         let delete = [&delete[..], &["--cascade=orphan"]].concat();
         kubectl.run(&delete).await?.ok()?;
