@@ -11,7 +11,8 @@ mod run_defaults;
 pub use crate::api::text::names::Scope;
 pub use calls::{Call, Code, Verb, Witness};
 pub use fitness::{
-    Need, Obstacle, Standing, Unfit, allows, examine, examine_rights, may, not_allowed, standings,
+    APPLY, Need, Obstacle, Standing, Unfit, allows, examine, examine_rights, may, not_allowed,
+    standings,
 };
 pub use namespaces::{Namespaces, Rights};
 

@@ -293,6 +293,8 @@ pub mod env {
     pub const RUNNER_AFFINITY: &str = "JANGAR_AGENT_RUNNER_AFFINITY";
     /// Security context of pods.
     pub const RUNNER_POD_SECURITY_CONTEXT: &str = "JANGAR_AGENT_RUNNER_POD_SECURITY_CONTEXT";
+    /// Security context of containers.
+    pub const RUNNER_CONTAINER_SECURITY_CONTEXT: &str = "AGENTS_RUNNER_CONTAINER_SECURITY_CONTEXT";
     /// Tolerations of pods.
     pub const RUNNER_TOLERATIONS: &str = "JANGAR_AGENT_RUNNER_TOLERATIONS";
     /// Topology spread constraints of pods.

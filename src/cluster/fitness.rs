@@ -17,6 +17,8 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::timeout;
 
+pub use schema::APPLY;
+
 use super::Scope;
 use crate::api::contract::VERSION;
 use crate::api::kind::Kind;
@@ -268,8 +270,8 @@ async fn look(client: &Client, need: &Need, served: &Served) -> kube::Result<Opt
     };
     let known = served.get(&(*group, *version));
     if !known.is_some_and(|known| known.contains(resource.as_str())) {
-        let problem = format!("{what} {version} is not served; apply the CRDs");
-        return Ok(Some(problem));
+        let remedy = schema::remedy(group);
+        return Ok(Some(format!("{what} {version} is not served; {remedy}")));
     }
     let mut lacking = Vec::new();
     for verb in *verbs {

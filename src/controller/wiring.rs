@@ -64,6 +64,7 @@ pub(super) fn start(
     let calls = tool_run::Settings {
         grace: runs.grace,
         keep: runs.keep,
+        container: runs.runner.container.clone(),
     };
     let schedules = wiring.schedules(&shelves);
     let steps = wiring.orchestrations(&shelves, runs.grace, &schedules);

@@ -6,10 +6,12 @@ mod copies;
 mod delivery;
 mod dry_run;
 mod errors;
+mod gitops;
 mod install;
 mod matrix;
 mod optional;
 mod ports;
+mod restricted;
 mod rights;
 mod rungs;
 mod twin;
@@ -18,6 +20,15 @@ mod variables;
 
 use anyhow::Result;
 use support::helm::Helm;
+
+/// The name of a label of Kubernetes in Prometheus.
+pub(crate) fn plain(label: &str) -> String {
+    let letter = |letter: char| match letter.is_ascii_alphanumeric() {
+        true => letter,
+        false => '_',
+    };
+    label.chars().map(letter).collect()
+}
 
 #[tokio::test]
 async fn the_chart_passes_the_linter_of_both_helms() -> Result<()> {

@@ -2,6 +2,7 @@
 //! and is silent without it, and every query has data.
 
 mod dashboards;
+mod faults;
 mod lint;
 mod live;
 pub(crate) mod names;

@@ -20,6 +20,7 @@ pub mod lab;
 pub mod left_out;
 pub mod memory;
 pub mod metrics;
+pub mod monitoring;
 mod namespace;
 pub mod open_metrics;
 pub mod otlp;

@@ -83,6 +83,7 @@
   "JANGAR_AGENT_RUNNER_AFFINITY" $work.affinity
   "JANGAR_AGENT_RUNNER_TOPOLOGY_SPREAD_CONSTRAINTS" $work.topologySpreadConstraints
   "JANGAR_AGENT_RUNNER_POD_SECURITY_CONTEXT" $work.podSecurityContext
+  "AGENTS_RUNNER_CONTAINER_SECURITY_CONTEXT" (include "agents.runContainerContext" . | fromJson)
   "JANGAR_AGENT_RUNNER_IMAGE_PULL_SECRETS" ($work.imagePullSecrets | default $v.runner.image.pullSecrets)
 -}}
 {{- range $name, $value := $json -}}{{- if $value -}}{{- $_ := set $e $name (toJson $value) -}}{{- end -}}{{- end -}}
@@ -94,6 +95,30 @@
 {{- define "agents.modes" -}}
 {{- $pairs := list -}}{{- range $rule, $mode := . -}}{{- $pairs = append $pairs (printf "%s=%s" $rule $mode) -}}{{- end -}}
 {{- join "," $pairs -}}
+{{- end -}}
+
+{{/* Security context of the containers of runs. Without one no pod of a run would be let into a namespace that the chart holds to the
+     level `restricted`. */}}
+{{- define "agents.runContainerContext" -}}
+{{- $v := .Values -}}{{- $own := $v.controller.defaultWorkload.containerSecurityContext -}}
+{{- $here := include "agents.namespace" . -}}{{- $runs := false -}}
+{{- range list $v.controller $v.supportingController -}}
+{{- $places := include "agents.namespacesOf" (dict "root" $ "own" .namespaces) | fromJsonArray -}}
+{{- if and .enabled (or (has $here $places) (has "*" $places)) -}}{{- $runs = true -}}{{- end -}}
+{{- end -}}
+{{- if and (not $own) $runs (eq (include "agents.enforcedLevel" .) "restricted") -}}
+{{- $own = dict "allowPrivilegeEscalation" false "capabilities" (dict "drop" (list "ALL")) "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") -}}
+{{- end -}}
+{{- $own | toJson -}}
+{{- end -}}
+
+{{/* The level of Pod Security that the chart holds the release's namespace to; empty if none. */}}
+{{- define "agents.enforcedLevel" -}}
+{{- with .Values.podSecurityAdmission -}}
+{{- if and .enabled .createNamespace -}}
+{{- if .labels -}}{{- get .labels "pod-security.kubernetes.io/enforce" -}}{{- else -}}restricted{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The two names of one value. That they agree is checked in _validate.tpl. */}}

@@ -10,6 +10,17 @@ use crate::api::kind::Kind;
 /// Fields that are named in one message; the others are counted.
 const SHOWN: usize = 3;
 
+/// What installs our kinds and brings them up to date, to be said wherever they are missed.
+pub const APPLY: &str = "agents crds apply";
+
+/// What to do about a resource that is not served.
+pub(super) fn remedy(group: &str) -> String {
+    match Kind::ALL.iter().any(|kind| kind.group() == group) {
+        true => format!("run `{APPLY}`"),
+        false => "use a Kubernetes that has it".to_owned(),
+    }
+}
+
 /// Where the API server describes the kinds of a group.
 pub(super) fn path(group: &str) -> String {
     format!("/openapi/v3/apis/{group}/{VERSION}")
@@ -44,7 +55,7 @@ pub(super) fn problem(kind: Kind, described: &Value) -> Result<Option<String>, S
         fields += &format!(" and {more} more");
     }
     Ok(Some(format!(
-        "{what} {VERSION} is of another version, it lacks {fields}; apply the CRDs of this version"
+        "{what} {VERSION} is of another version, it lacks {fields}; run `{APPLY}` of this version"
     )))
 }
 
@@ -122,13 +133,13 @@ mod tests {
         for (path, field) in [(job, "status.jobRef"), (uid, "status.jobRef.uid")] {
             let described = described(Kind::AgentRun, without(path));
             let expected = format!(
-                "agentruns.agents.proompteng.ai v1alpha1 is of another version, it lacks {field}; apply the CRDs of this version"
+                "agentruns.agents.proompteng.ai v1alpha1 is of another version, it lacks {field}; run `agents crds apply` of this version"
             );
             assert_eq!(problem(Kind::AgentRun, &described), Ok(Some(expected)));
         }
         let bare = described(Kind::AgentRun, without("/properties/status"));
         let said = problem(Kind::AgentRun, &bare).unwrap().unwrap();
-        assert!(said.contains(" more; apply the CRDs"), "{said}");
+        assert!(said.contains(" more; run `agents crds apply`"), "{said}");
         let open = described(Kind::AgentRun, |schema| {
             schema["properties"]["status"] =
                 json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -138,6 +149,14 @@ mod tests {
             Ok(None),
             "nothing is dropped"
         );
+    }
+
+    #[test]
+    fn only_kinds_of_ours_are_installed_by_our_command() {
+        assert_eq!(remedy("signals.proompteng.ai"), "run `agents crds apply`");
+        for group in ["", "batch", "coordination.k8s.io"] {
+            assert_eq!(remedy(group), "use a Kubernetes that has it");
+        }
     }
 
     #[test]

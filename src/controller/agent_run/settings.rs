@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::SecurityContext;
 use serde_json::Value as Json;
 
 use super::admission::Limits;
@@ -59,6 +60,8 @@ pub(crate) struct Runner {
     pub(crate) log_retention: Duration,
     /// Settings of pods, by the keys of `runtime.config`, which go over them.
     pub(crate) pod: FreeObject,
+    /// Security context of every container. Not one of the settings that runs may go over: it may be what admits their pods.
+    pub(crate) container: Option<SecurityContext>,
     /// Version control.
     pub(crate) vcs: vcs::Settings,
     /// How runners sign in to NATS.
@@ -222,6 +225,10 @@ impl config::Settings for Runner {
             .or("604800"),
         );
         let pod = read_pod(reader);
+        let container = reader.optional(Setting::<ContainerContext>::new(
+            env::RUNNER_CONTAINER_SECURITY_CONTEXT,
+            "Security context of the containers of AgentRuns and ToolRuns, as JSON; runs cannot change it",
+        ));
         let nats = vcs::Nats::read(reader);
         let vcs = vcs::Settings::read(reader);
         let (key, mount) = (key?, mount?);
@@ -242,6 +249,7 @@ impl config::Settings for Runner {
             backoff_limit: backoff_limit?,
             log_retention: log_retention?,
             pod,
+            container: container?.map(|ContainerContext(context)| context),
             vcs: vcs?,
             nats: nats?,
         })
@@ -320,6 +328,20 @@ impl Value for JsonObject {
 
     fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().map(Self)
+    }
+}
+
+struct ContainerContext(SecurityContext);
+
+impl Value for ContainerContext {
+    const EXPECTED: &'static str = "a JSON object with fields of the security context of a container, such as {\"runAsNonRoot\": true}";
+
+    fn parse(text: &str) -> Option<Self> {
+        let given: Json = serde_json::from_str(text).ok()?;
+        let context: SecurityContext = serde_json::from_value(given.clone()).ok()?;
+        // A misspelt field would be left out without a word, and a container be less safe than is meant.
+        let whole = serde_json::to_value(&context).is_ok_and(|read| read == given);
+        whole.then_some(Self(context))
     }
 }
 

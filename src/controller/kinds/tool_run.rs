@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, SecurityContext};
 use kube::{Resource, ResourceExt};
 
 use crate::api::contract::label;
@@ -41,12 +41,14 @@ pub(in crate::controller) struct ToolRuns {
 }
 
 /// What operators can set about runs, as far as calls of tools have to do with it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::controller) struct Settings {
     /// How long a call waits for its Tool; zero for ever.
     pub(in crate::controller) grace: std::time::Duration,
     /// How long Jobs are kept.
     pub(in crate::controller) keep: Keep,
+    /// Security context of every container.
+    pub(in crate::controller) container: Option<SecurityContext>,
 }
 
 impl ToolRuns {

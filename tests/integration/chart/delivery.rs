@@ -67,6 +67,19 @@ async fn the_stages_of_the_switch_render_one_kind_or_both() -> Result<()> {
     Ok(())
 }
 
+/// As the design of the feature has an operator look, word for word.
+#[tokio::test]
+async fn one_flag_of_helm_renders_rollouts() -> Result<()> {
+    let helm = Helm::new().await?;
+    let words = ["template", "agents", "charts/agents"];
+    let flag = ["--set", "progressiveDelivery.enabled=true"];
+    let said = helm.run(&[&words[..], &flag].concat(), "").await?.ok()?;
+    assert_eq!(said.matches("\nkind: Rollout\n").count(), 2);
+    let said = helm.run(&words, "").await?.ok()?;
+    assert!(!said.contains("kind: Rollout"));
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_rollout_has_the_pods_and_selectors_of_the_deployment_and_waits_after_one_step()
 -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod alone;
 mod doctor;
+mod drift;
 mod leaving;
 mod scraped;
 mod stage;
@@ -10,6 +11,7 @@ mod validation;
 use std::collections::BTreeMap;
 
 use agents::api::contract::queue;
+use agents::api::kind::Kind;
 use agents::api::kinds::AgentRun;
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -69,17 +71,16 @@ async fn ready(stage: &Stage) -> Result<BTreeMap<String, Option<i32>>> {
 }
 
 /// What the control plane says to someone with a token, by way of its Service.
-async fn asked(stage: &Stage) -> Result<()> {
-    let token = person(&stage.here, "someone", ALL).await?;
+async fn asked(stage: &Stage, token: &str) -> Result<()> {
     let relay = stage.service("agents", 80).await?;
     let authority = relay.address().to_string();
     let run = format!("/v1/agent-runs/{}/add-health-endpoint", stage.here.name);
     let refused = http::get(&authority, &run).await;
     assert!(format!("{:#}", refused.unwrap_err()).contains("401"));
-    let run: Value = serde_json::from_str(&http::get_by(&authority, &run, &token).await?)?;
+    let run: Value = serde_json::from_str(&http::get_by(&authority, &run, token).await?)?;
     assert_eq!(run["phase"], "Succeeded", "{run:#}");
     let queue = wait::retry("what the leader says of its queue", DEADLINE, || async {
-        let mut reader = Reader::open_as(relay.address(), queue::STREAM, None, &token).await?;
+        let mut reader = Reader::open_as(relay.address(), queue::STREAM, None, token).await?;
         let event = reader.next().await?.context("an event")?;
         let told: Value = serde_json::from_str(&event.data)?;
         ensure!(told["leader"] == true, "{told:#}");
@@ -113,11 +114,47 @@ async fn is_removed(stage: &Stage) -> Result<()> {
     .await
 }
 
+/// Every object of the namespace, of whatever kind, but for what is said about others.
+async fn objects(stage: &Stage) -> Result<BTreeMap<String, Value>> {
+    let kubectl = &stage.here.kubectl;
+    let kinds = ["api-resources", "--verbs=list", "--namespaced"];
+    let kinds = [&kinds[..], &["--output=name"]].concat();
+    let kinds = kubectl.run(&kinds).await?.ok()?;
+    let kinds = kinds.lines().filter(|kind| !kind.starts_with("events"));
+    let kinds: Vec<_> = kinds.collect();
+    let get = ["get", &kinds.join(","), "--output=json"];
+    let mut found: Value = serde_json::from_str(&kubectl.run(&get).await?.ok()?)?;
+    let found = found["items"].as_array_mut().context("a list")?;
+    let named = found.drain(..).map(|object| {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let name = format!("{}/{name}", object["kind"].as_str().unwrap_or_default());
+        (name, object)
+    });
+    Ok(named.collect())
+}
+
+/// Whether docs/install.md says that an object stays: one of our kinds, what belongs to one, or the lease.
+fn is_said_to_stay(object: &Value) -> bool {
+    let is_ours = |version: &Value| {
+        let group = version.as_str().and_then(|version| version.split_once('/'));
+        group.is_some_and(|(group, _)| Kind::ALL.iter().any(|kind| kind.group() == group))
+    };
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    let belongs = |owner: &Value| is_ours(&owner["apiVersion"]) || owner["kind"] == "Job";
+    is_ours(&object["apiVersion"])
+        || owners.into_iter().flatten().any(belongs)
+        || object["kind"] == "Lease" && object["metadata"]["name"] == "jangar-controller-leader"
+}
+
 #[tokio::test]
 async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leaves_what_it_says()
 -> Result<()> {
     support::node_lab!();
     let stage = Stage::enter().await?;
+    let secrets = ["apply", "--filename", &path("examples/00-secrets.yaml")?];
+    stage.here.kubectl.run(&secrets).await?.ok()?;
+    let someone = person(&stage.here, "someone", ALL).await?;
+    let before = objects(&stage).await?;
     stage.put("install", &json!({})).await?;
     let expected = [
         ("agents", 1),
@@ -134,7 +171,7 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     let succeeded = |run: &AgentRun| phase_of(run) == "Succeeded";
     wait::until(&runs, "add-health-endpoint", DEADLINE, succeeded).await?;
     validation::as_operators_look(&stage, "add-health-endpoint").await?;
-    asked(&stage).await?;
+    asked(&stage, &someone).await?;
     scraped::as_the_monitors_mean_it(&stage).await?;
 
     let said = stage
@@ -153,6 +190,14 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     }
     stage.uninstall().await?;
     is_removed(&stage).await?;
+    let left = objects(&stage).await?.into_iter();
+    let left = left.filter(|(name, object)| !before.contains_key(name) && !is_said_to_stay(object));
+    let left: Vec<_> = left.map(|(name, _)| name).collect();
+    assert_eq!(
+        left,
+        Vec::<String>::new(),
+        "docs/install.md names none of it"
+    );
     let kept = runs.get("add-health-endpoint").await?;
     assert!(succeeded(&kept), "runs and their kinds stay");
     leaving::after_an_uninstall(&stage).await

@@ -352,6 +352,12 @@ const MAPPED: &[Row] = &[
         r#"{"runAsUser":1}"#,
     ),
     (
+        "controller.defaultWorkload.containerSecurityContext",
+        r#"{"runAsNonRoot":true}"#,
+        "AGENTS_RUNNER_CONTAINER_SECURITY_CONTEXT",
+        r#"{"runAsNonRoot":true}"#,
+    ),
+    (
         "controller.defaultWorkload.imagePullSecrets",
         r#"["p"]"#,
         "JANGAR_AGENT_RUNNER_IMAGE_PULL_SECRETS",

@@ -37,6 +37,12 @@ impl Authority {
         self.0.issue(names).expect("a certificate")
     }
 
+    /// One that ends in so many days.
+    pub(crate) fn issue_for_days(&self, days: i32) -> Pair {
+        let names = [SERVER, "localhost", "127.0.0.1"];
+        self.0.issue_for_days(&names, days).expect("a certificate")
+    }
+
     pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }

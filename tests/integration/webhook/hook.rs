@@ -61,8 +61,8 @@ const AFTERWARDS: &str = r#"read -r _; exec "$@" >/dev/null 2>&1"#;
 
 /// The certificate of one or several replicas, and who issued it.
 pub(crate) struct Certificates {
-    pub(super) authority: Authority,
-    pub(super) mount: Mount,
+    pub(crate) authority: Authority,
+    pub(crate) mount: Mount,
 }
 
 impl Certificates {
@@ -88,7 +88,7 @@ pub(crate) struct Hook {
     /// Id of the process.
     pub(super) id: u32,
     /// Where reviews are answered.
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// Where it says how it is.
     pub(crate) admin: SocketAddr,
     log: PathBuf,
@@ -194,7 +194,7 @@ impl Hook {
     }
 
     /// Asks it to end, waits for that, and says how it ended.
-    pub(super) async fn end(mut self) -> Result<(ExitStatus, String)> {
+    pub(crate) async fn end(mut self) -> Result<(ExitStatus, String)> {
         drop(self.keeper.stdin.take());
         let mut keeper = self.keeper;
         let gone = || {
@@ -228,7 +228,7 @@ impl Registered {
     }
 
     /// The same exactly as the chart registers it on this rung, but for these namespaces only.
-    pub(super) async fn shipped(
+    pub(crate) async fn shipped(
         address: SocketAddr,
         authority: &Authority,
         rung: Rung,
@@ -404,7 +404,7 @@ pub(crate) struct Station {
     /// Its registration.
     pub(crate) registered: Registered,
     /// Its certificate.
-    pub(super) certificates: Certificates,
+    pub(crate) certificates: Certificates,
 }
 
 impl Station {

@@ -176,6 +176,8 @@ pub static RECIPES: &[Recipe] = &[
         ],
     ),
     recipe("cert-manager", 95, &[tool("cert-manager", ".")]),
+    // Only files of its modules are read.
+    recipe("monitoring", 0, &[]),
     recipe("go-otel", 60, &[tool("go-otel", ".")]),
     recipe("sarif", 15, &[tool("sarif", ".")]),
 ];

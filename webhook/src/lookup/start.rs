@@ -72,9 +72,10 @@ async fn look(client: &Client, kind: Kind, scope: &Scope) -> Found {
             false => Found::Unfit(lacking("watch", kind, scope)),
         },
         Err(kube::Error::Api(status)) if status.code == 404 => Found::Unfit(format!(
-            "{}.{} is not installed; apply the CRDs",
+            "{}.{} is not installed; run `{}`",
             kind.plural(),
-            kind.group()
+            kind.group(),
+            cluster::APPLY
         )),
         Err(kube::Error::Api(status)) if status.code == 403 => {
             Found::Unfit(lacking("list", kind, scope))

@@ -53,6 +53,7 @@ pub(super) fn spec(work: &Work<'_>, runner: &Runner) -> Result<PodSpec, String> 
         env_from: filled(secrets.map(|name| from_secret(name)).collect()),
         resources: Some(resources(work)),
         volume_mounts: filled(mounts),
+        security_context: runner.container.clone(),
         ..Container::default()
     };
     let pull_secrets = settings.pull_secrets();

@@ -65,7 +65,7 @@ type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], String, Value);
 fn each_setting_of_pods_shows_in_the_job() {
     let auth = ("JANGAR_AGENTS_CONTROLLER_AUTH_SECRET_NAME", "auth");
     let image = format!("{CONTAINER}/image");
-    let cases: [Case<'_>; 16] = [
+    let cases: [Case<'_>; 17] = [
         (
             "JANGAR_AGENT_RUNNER_IMAGE",
             &[
@@ -134,6 +134,15 @@ fn each_setting_of_pods_shows_in_the_job() {
             )],
             format!("{POD}/securityContext"),
             json!({"runAsUser": 7}),
+        ),
+        (
+            "AGENTS_RUNNER_CONTAINER_SECURITY_CONTEXT",
+            &[(
+                "AGENTS_RUNNER_CONTAINER_SECURITY_CONTEXT",
+                r#"{"runAsNonRoot": true}"#,
+            )],
+            format!("{POD}/containers/0/securityContext"),
+            json!({"runAsNonRoot": true}),
         ),
         (
             "JANGAR_AGENT_RUNNER_TOLERATIONS",
@@ -276,4 +285,16 @@ fn version_control_and_artifacts_are_as_the_operator_says() {
     assert_eq!(usual.runner.nats, None);
     assert_eq!((usual.artifacts.max, usual.artifacts.strict), (50, false));
     assert_eq!((set.artifacts.max, set.artifacts.strict), (7, true));
+}
+
+/// A field that is misspelt would be left out, and containers be less safe than the operator thinks.
+#[test]
+fn a_security_context_with_an_unknown_field_is_refused() {
+    for text in [r#"{"runAsNonroot": true}"#, "[]", "true"] {
+        let name = "AGENTS_RUNNER_CONTAINER_SECURITY_CONTEXT".to_owned();
+        let environment = BTreeMap::from([(name, text.to_owned())]);
+        let read = Flags::<Settings>::default().resolve(environment);
+        let error = read.map(drop).unwrap_err().to_string();
+        assert!(error.contains("runAsNonRoot"), "{error}");
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
-    ConfigMap, ConfigMapVolumeSource, Container, EnvVar, PodSpec, PodTemplateSpec, Volume,
-    VolumeMount,
+    ConfigMap, ConfigMapVolumeSource, Container, EnvVar, PodSpec, PodTemplateSpec, SecurityContext,
+    Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Resource, ResourceExt};
@@ -34,7 +34,11 @@ fn child(run: &ToolRun, part: &str) -> String {
 }
 
 /// The document and the Job that carry out the call.
-pub(super) fn make(run: &ToolRun, tool: &Tool) -> (ConfigMap, Job) {
+pub(super) fn make(
+    run: &ToolRun,
+    tool: &Tool,
+    container: Option<SecurityContext>,
+) -> (ConfigMap, Job) {
     let metadata = |name: String| ObjectMeta {
         name: Some(name),
         namespace: run.namespace(),
@@ -65,7 +69,13 @@ pub(super) fn make(run: &ToolRun, tool: &Tool) -> (ConfigMap, Job) {
                     finalizers: Some(vec![finalizer::EVIDENCE.to_owned()]),
                     ..ObjectMeta::default()
                 }),
-                spec: Some(pod(run, tool, &scope)),
+                spec: Some(PodSpec {
+                    containers: vec![Container {
+                        security_context: container,
+                        ..work(tool, &scope)
+                    }],
+                    ..pod(run, tool)
+                }),
             },
             ..JobSpec::default()
         }),
@@ -74,7 +84,8 @@ pub(super) fn make(run: &ToolRun, tool: &Tool) -> (ConfigMap, Job) {
     (document, job)
 }
 
-fn pod(run: &ToolRun, tool: &Tool, scope: &Value) -> PodSpec {
+/// The container that does the work.
+fn work(tool: &Tool, scope: &Value) -> Container {
     let rendered = |list: &Option<Vec<String>>| {
         let list = list.as_ref().filter(|list| !list.is_empty())?;
         Some(list.iter().map(|text| render(text, scope)).collect())
@@ -94,25 +105,29 @@ fn pod(run: &ToolRun, tool: &Tool, scope: &Value) -> PodSpec {
         value: Some(DOCUMENT.to_owned()),
         value_from: None,
     });
+    Container {
+        name: CONTAINER.to_owned(),
+        image: spec.image.as_deref().map(|image| image.trim().to_owned()),
+        command: rendered(&spec.command),
+        args: rendered(&spec.args),
+        env: Some(env),
+        working_dir: spec.working_dir.clone(),
+        volume_mounts: Some(vec![VolumeMount {
+            name: "spec".to_owned(),
+            mount_path: DOCUMENT.to_owned(),
+            sub_path: Some(FILE.to_owned()),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        }]),
+        ..Container::default()
+    }
+}
+
+/// The pod, but for its container.
+fn pod(run: &ToolRun, tool: &Tool) -> PodSpec {
     PodSpec {
         restart_policy: Some("Never".to_owned()),
-        service_account_name: spec.service_account.clone(),
-        containers: vec![Container {
-            name: CONTAINER.to_owned(),
-            image: spec.image.as_deref().map(|image| image.trim().to_owned()),
-            command: rendered(&spec.command),
-            args: rendered(&spec.args),
-            env: Some(env),
-            working_dir: spec.working_dir.clone(),
-            volume_mounts: Some(vec![VolumeMount {
-                name: "spec".to_owned(),
-                mount_path: DOCUMENT.to_owned(),
-                sub_path: Some(FILE.to_owned()),
-                read_only: Some(true),
-                ..VolumeMount::default()
-            }]),
-            ..Container::default()
-        }],
+        service_account_name: tool.spec.service_account.clone(),
         volumes: Some(vec![Volume {
             name: "spec".to_owned(),
             config_map: Some(ConfigMapVolumeSource {
@@ -173,7 +188,11 @@ mod tests {
             },
         }))
         .unwrap();
-        let (document, job) = make(&run, &tool);
+        let context = SecurityContext {
+            run_as_non_root: Some(true),
+            ..SecurityContext::default()
+        };
+        let (document, job) = make(&run, &tool, Some(context));
         assert_eq!(document.metadata.name.as_deref(), Some("lint-1-tool-spec"));
         let document = &document.data.unwrap()["run.json"];
         let document: Value = serde_json::from_str(document).unwrap();
@@ -197,6 +216,7 @@ mod tests {
         assert_eq!(container["image"], "lint:1");
         assert_eq!(container["args"], json!(["--in", "src"]));
         assert_eq!(container.get("command"), None);
+        assert_eq!(container["securityContext"], json!({"runAsNonRoot": true}));
         let env = json!([
             {"name": "WHO", "value": "lint-1"},
             {"name": "TOOL_RUN_SPEC", "value": "/workspace/run.json"},

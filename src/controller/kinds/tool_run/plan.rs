@@ -232,7 +232,7 @@ fn begin(seen: &Observed, run: &Arc<ToolRun>, settings: &Settings) -> RunPlan {
         let reserved = status::reserved(run);
         return store(status::warned(run, reserved, &verdict.warned));
     }
-    let (document, job) = job::make(run, tool);
+    let (document, job) = job::make(run, tool, settings.container.clone());
     Plan::steps(vec![
         Step::Do(Action::MakeConfigMap(Box::new(document))),
         Step::Do(Action::MakeJob(Box::new(job))),

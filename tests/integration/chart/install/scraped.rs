@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use support::{prometheus::Prometheus, wait};
 
 use super::stage::{DEADLINE, Stage};
-use crate::chart::variables::merge;
+use crate::chart::{plain, variables::merge};
 
 /// What is scraped of an install: component, and port of the page. The webhook has two pods.
 const PAGES: [(&str, u16); 4] = [
@@ -17,15 +17,6 @@ const PAGES: [(&str, u16); 4] = [
     ("webhook", port::WEBHOOK_ADMIN),
     ("webhook", port::WEBHOOK_ADMIN),
 ];
-
-/// The name of a label in Prometheus.
-fn plain(label: &str) -> String {
-    let letter = |letter: char| match letter.is_ascii_alphanumeric() {
-        true => letter,
-        false => '_',
-    };
-    label.chars().map(letter).collect()
-}
 
 fn keep(source: &str, pattern: &str) -> Value {
     json!({"action": "keep", "source_labels": [source], "regex": pattern})

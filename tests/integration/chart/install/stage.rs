@@ -20,7 +20,6 @@ use support::{
         report::Report,
         state::Tier,
     },
-    metrics::Page,
     namespace_in, wait,
 };
 use tempfile::TempDir;
@@ -144,21 +143,6 @@ impl Stage {
         let get = ["get", kind, "agents-webhook", "--output=json"];
         let found = self.lab.kubectl().run(&get).await?.ok()?;
         Ok(serde_json::from_str(&found)?)
-    }
-
-    /// What a pod of the namespace says of itself, by way of the API server.
-    pub(super) async fn page(&self, pod: &str, port: u16) -> Result<Page> {
-        let path = format!(
-            "/api/v1/namespaces/{}/pods/{pod}:{port}/proxy/metrics",
-            self.here.name
-        );
-        let text = self
-            .lab
-            .kubectl()
-            .run(&["get", "--raw", &path])
-            .await?
-            .ok()?;
-        text.parse()
     }
 
     /// Makes an Agent in a namespace whose runs work until they are stopped.

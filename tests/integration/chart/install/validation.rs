@@ -12,6 +12,15 @@ pub(super) async fn as_operators_look(stage: &Stage, run: &str) -> Result<()> {
     for workload in ["agents-", "agents-controllers-", "agents-webhook-"] {
         ensure!(pods.contains(workload), "{pods}");
     }
+    let deployments = kubectl.run(&["get", "deploy"]).await?.ok()?;
+    for workload in ["agents", "agents-controllers"] {
+        ensure!(deployments.contains(workload), "{deployments}");
+        let status = ["rollout", "status", &format!("deploy/{workload}")];
+        let told = kubectl.run(&status).await?.ok()?;
+        ensure!(told.contains("successfully rolled out"), "{told}");
+    }
+    let kinds = kubectl.run(&["get", "crd"]).await?.ok()?;
+    ensure!(kinds.contains("agentruns.agents.proompteng.ai "), "{kinds}");
     let logs = ["logs", "deploy/agents-controllers", "--tail=200"];
     let logged = kubectl.run(&logs).await?.ok()?;
     ensure!(logged.contains("\"message\":"), "{logged}");

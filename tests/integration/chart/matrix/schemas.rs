@@ -8,13 +8,10 @@ use support::{
     cert_manager,
     kubectl::Said,
     lab::{self, report::Report, tools::build::programs},
-    rollouts,
+    monitoring, rollouts,
 };
 use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt, process::Command};
-
-/// Kinds of other projects that are in nothing the lab is made of.
-const FOREIGN: &str = "ServiceMonitor,PodMonitor,PrometheusRule,GrafanaDashboard";
 
 /// Schemas in a folder.
 pub(super) struct Schemas {
@@ -37,14 +34,7 @@ impl Schemas {
             self.folder.path().display()
         );
         let mut child = Command::new(programs.path("kubeconform")?)
-            .args([
-                "-strict",
-                "-summary",
-                "-skip",
-                FOREIGN,
-                "-schema-location",
-                &location,
-            ])
+            .args(["-strict", "-summary", "-schema-location", &location])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -89,10 +79,10 @@ async fn write_schemas(folder: &Path) -> Result<()> {
             fs::write(folder.join(file), schema.to_string())?;
         }
     }
-    for definitions in [
-        cert_manager::definitions().await?,
-        rollouts::definitions().await?,
-    ] {
+    let mut folders = monitoring::definitions().await?;
+    folders.push(cert_manager::definitions().await?);
+    folders.push(rollouts::definitions().await?);
+    for definitions in folders {
         for file in fs::read_dir(definitions)? {
             let file = file?.path();
             if file.extension().is_some_and(|end| end == "yaml") {
@@ -173,6 +163,10 @@ async fn the_check_against_schemas_finds_a_field_that_does_not_exist() -> Result
         "apiVersion: apps/v1\nkind: Deployment",
         "apiVersion: argoproj.io/v1alpha1\nkind: Rollout",
         "apiVersion: cert-manager.io/v1\nkind: Certificate",
+        "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor",
+        "apiVersion: monitoring.coreos.com/v1\nkind: PodMonitor",
+        "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule",
+        "apiVersion: grafana.integreatly.org/v1beta1\nkind: GrafanaDashboard",
     ] {
         let wrong = format!("{kind}\nmetadata: {{name: a}}\nspec: {{replica: 1}}\n");
         let said = schemas.hold_against(&wrong).await?;

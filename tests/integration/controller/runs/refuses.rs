@@ -107,7 +107,7 @@ async fn kinds_of_an_older_version_are_named_before_anything_is_lost() -> Result
     let ended = scene.controller_by(way.kubeconfig())?.end().await;
     assert_eq!(ended.code, Some(1));
     let log = ended.log.join("\n");
-    let said = "agentruns.agents.proompteng.ai v1alpha1 is of another version, it lacks status.jobRef; apply the CRDs of this version";
+    let said = "agentruns.agents.proompteng.ai v1alpha1 is of another version, it lacks status.jobRef; run `agents crds apply` of this version";
     assert!(log.contains(said), "{log}");
     assert_eq!(way.writes(), Vec::<String>::new());
     Ok(())

@@ -66,6 +66,7 @@ fn settings() -> Settings {
     Settings {
         grace: Duration::from_secs(60),
         keep: Keep::default(),
+        container: None,
     }
 }
 

@@ -1,16 +1,21 @@
 //! A real cert-manager makes the certificate by the chart's issuer, has the API server trust it, and renews it while people
 //! work.
 
-use agents::api::registration::rung::Rung;
+use std::{net::SocketAddr, sync::Arc};
+
+use agents::api::{contract::port, registration::rung::Rung};
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::{
-    Api, ResourceExt,
+    Api,
     api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
 };
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use serde_json::json;
-use support::{cert_manager::CertManager, wait};
+use support::{cert_manager::CertManager, pki, wait};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use super::{is_registered, traffic::Traffic};
 use crate::chart::install::is_refused;
@@ -47,18 +52,30 @@ async fn ask_for_another(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// How often each webhook pod has taken a certificate over.
-async fn taken(stage: &Stage) -> Result<Vec<(String, Option<f64>)>> {
+/// The certificates that the webhook pods show to someone who trusts the authority, one of each pod.
+async fn shown(stage: &Stage, authority: &[u8]) -> Result<Vec<Vec<u8>>> {
     let webhook = ListParams::default().labels("app.kubernetes.io/component=webhook");
     let pods = stage.here.api::<Pod>().list(&webhook).await?;
+    let connector = TlsConnector::from(Arc::new(pki::client_of(authority)?));
+    let host = format!("agents-webhook.{}.svc", stage.here.name);
     let mut all = Vec::new();
     for pod in pods {
-        let page = stage.page(&pod.name_any(), 8081).await?;
-        let labels = [("result", "ok")];
-        let value = page.value("agents_webhook_certificate_reloads_total", &labels);
-        all.push((pod.name_any(), value));
+        let address = pod.status.and_then(|status| status.pod_ip);
+        let address = address.context("a pod has an address")?.parse()?;
+        let relay = stage.lab.reach(SocketAddr::new(address, port::WEBHOOK))?;
+        let stream = TcpStream::connect(relay.address()).await?;
+        let name = ServerName::try_from(host.clone())?;
+        let stream = connector.connect(name, stream).await?;
+        let (_, session) = stream.get_ref();
+        let chain = session.peer_certificates().context("a certificate")?;
+        all.push(chain[0].to_vec());
     }
     Ok(all)
+}
+
+/// The first certificate of a text in PEM.
+fn first(pem: &[u8]) -> Result<Vec<u8>> {
+    Ok(CertificateDer::from_pem_slice(pem)?.to_vec())
 }
 
 #[tokio::test]
@@ -73,17 +90,18 @@ async fn cert_manager_issues_injects_and_renews_while_people_work() -> Result<()
     let installed = stage.put("install", &values).await;
     installed.with_context(|| manager.logged())?;
     is_refused(&stage, true).await?;
-    let (first, authority) = (
+    let (old, authority) = (
         stored(&stage, "tls.crt").await?,
         stored(&stage, "ca.crt").await?,
     );
-    let before = taken(&stage).await?;
+    let on_wire = shown(&stage, &authority).await?;
+    assert_eq!(on_wire, vec![first(&old)?; 2]);
 
     let traffic = Traffic::start(&[&stage.here]).await?;
     traffic.goes_on().await?;
     ask_for_another(&stage).await?;
     wait::retry("another certificate", DEADLINE, || async {
-        ensure!(stored(&stage, "tls.crt").await? != first, "still the first");
+        ensure!(stored(&stage, "tls.crt").await? != old, "still the first");
         Ok(())
     })
     .await?;
@@ -92,13 +110,10 @@ async fn cert_manager_issues_injects_and_renews_while_people_work() -> Result<()
         authority,
         "the authority stays"
     );
+    let new = vec![first(&stored(&stage, "tls.crt").await?)?; 2];
     wait::retry("both pods with the new certificate", DEADLINE, || async {
-        let now = taken(&stage).await?;
-        let more = now
-            .iter()
-            .zip(&before)
-            .all(|(now, before)| now.1 > before.1);
-        ensure!(more && now.len() == 2, "{now:?}");
+        let now = shown(&stage, &authority).await?;
+        ensure!(now == new, "not on the wire of both");
         Ok(())
     })
     .await?;

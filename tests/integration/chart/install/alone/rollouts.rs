@@ -20,6 +20,7 @@ use crate::chart::install::scraped;
 use crate::chart::install::stage::{DEADLINE, Stage};
 
 const CONTROLLERS: &str = "agents-controllers";
+const CONTROL_PLANE: &str = "agents";
 const LEASE: &str = "jangar-controller-leader";
 
 /// A release in the hands of a controller for Rollouts.
@@ -161,6 +162,14 @@ async fn a_release_goes_over_to_rollouts_tries_versions_and_comes_back_without_a
     delivery.put("install", &json!({})).await?;
     let services = delivery.services().await?;
     switch::there(&delivery).await?;
+    let kinds = delivery
+        .stage
+        .here
+        .kubectl
+        .run(&["get", "crd"])
+        .await?
+        .ok()?;
+    assert!(kinds.contains("rollouts.argoproj.io "), "{kinds}");
     let get = ["get", "rollout", "--output=name"];
     let found = delivery.stage.here.kubectl.run(&get).await?.ok()?;
     assert_eq!(
@@ -172,6 +181,7 @@ async fn a_release_goes_over_to_rollouts_tries_versions_and_comes_back_without_a
     );
     assert_eq!(delivery.services().await?, services);
     let kept = canary::several(&delivery).await?;
+    let kept = canary::of_the_control_plane(&delivery, &kept).await?;
     assert_eq!(delivery.services().await?, services);
     switch::back(&delivery, &kept).await?;
     assert_eq!(delivery.services().await?, services);

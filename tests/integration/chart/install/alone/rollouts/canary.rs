@@ -1,4 +1,5 @@
-//! A new version of the controllers, tried by the lease that it takes over and gives back.
+//! A new version of the controllers, tried by the lease that it takes over and gives back; and one of the control plane, which
+//! has none.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use support::{
     wait,
 };
 
-use super::{CONTROLLERS, Delivery, is_seen};
+use super::{CONTROL_PLANE, CONTROLLERS, Delivery, is_seen};
 use crate::chart::install::stage::DEADLINE;
 use crate::chart::variables::merge;
 
@@ -56,14 +57,11 @@ fn waits_for(status: &Value, reason: &str) -> bool {
 
 impl Delivery {
     /// Upgrades, and gives the version that is then on trial.
-    async fn try_out(&self, values: &Value) -> Result<String> {
+    async fn try_out(&self, rollout: &str, values: &Value) -> Result<String> {
         self.put("upgrade", values).await?;
         let on_trial = |status: &Value| status["currentPodHash"] != status["stableRS"];
-        tried(
-            &self
-                .until(CONTROLLERS, "a version on trial", on_trial)
-                .await?,
-        )
+        let status = self.until(rollout, "a version on trial", on_trial).await?;
+        tried(&status)
     }
 
     /// Gives the controllers something to do until a Rollout is as wanted, and gives its status.
@@ -127,7 +125,9 @@ pub(super) async fn several(delivery: &Delivery) -> Result<Value> {
 
     // It does not know what it is, so it never asks.
     let blind = json!({"controllers": {"env": {"vars": {"AGENTS_POD_LABELS_FILE": "/nowhere"}}}});
-    let second = delivery.try_out(&version("two", blind)).await?;
+    let second = delivery
+        .try_out(CONTROLLERS, &version("two", blind))
+        .await?;
     let inconclusive = |status: &Value| waits_for(status, "InconclusiveAnalysisRun");
     delivery
         .work_until("an analysis that says nothing", inconclusive)
@@ -147,7 +147,9 @@ pub(super) async fn several(delivery: &Delivery) -> Result<Value> {
     // A bar that nobody can pass.
     let strict =
         json!({"progressiveDelivery": {"analysis": {"controllers": {"maxReconcileSeconds": 0}}}});
-    let third = delivery.try_out(&version("three", strict)).await?;
+    let third = delivery
+        .try_out(CONTROLLERS, &version("three", strict))
+        .await?;
     let asked = Instant::now();
     delivery.until_held_by(&third, DEADLINE).await?;
     measured(format!(
@@ -163,7 +165,9 @@ pub(super) async fn several(delivery: &Delivery) -> Result<Value> {
         .await?;
     assert_eq!(delivery.verdict(&third).await?["phase"], "Failed");
 
-    let fourth = delivery.try_out(&version("four", json!({}))).await?;
+    let fourth = delivery
+        .try_out(CONTROLLERS, &version("four", json!({})))
+        .await?;
     delivery.until_held_by(&fourth, DEADLINE).await?;
     let good = |status: &Value| waits_for(status, "CanaryPauseStep");
     delivery
@@ -178,7 +182,9 @@ pub(super) async fn several(delivery: &Delivery) -> Result<Value> {
 
     // Without analysis: one step, a pause, and a person who says no.
     let plain = json!({"progressiveDelivery": {"analysis": {"enabled": false}}});
-    let fifth = delivery.try_out(&version("five", plain)).await?;
+    let fifth = delivery
+        .try_out(CONTROLLERS, &version("five", plain))
+        .await?;
     delivery
         .until(CONTROLLERS, "a canary that waits", good)
         .await?;
@@ -188,4 +194,42 @@ pub(super) async fn several(delivery: &Delivery) -> Result<Value> {
         .until_back(&fourth, Instant::now(), "an abort")
         .await?;
     Ok(named("four"))
+}
+
+/// The same for the control plane, by a person alone: there is no lease to be led by. Gives the values of what is kept of both.
+pub(super) async fn of_the_control_plane(delivery: &Delivery, kept: &Value) -> Result<Value> {
+    let both = |name: &str| {
+        let mut values = kept.clone();
+        let own = json!({"controlPlane": {"env": {"vars": {"VERSION_ON_TRIAL": name}}}});
+        merge(&mut values, &own);
+        values
+    };
+    let version = |name: &str| {
+        let mut values = both(name);
+        merge(
+            &mut values,
+            &json!({"progressiveDelivery": {"enabled": true}}),
+        );
+        values
+    };
+    let waits = |status: &Value| waits_for(status, "CanaryPauseStep");
+    let second = delivery.try_out(CONTROL_PLANE, &version("two")).await?;
+    let what = "a control plane that waits for a person";
+    delivery.until(CONTROL_PLANE, what, waits).await?;
+    delivery.say(&["promote", CONTROL_PLANE]).await?;
+    let healthy = delivery.until_healthy(CONTROL_PLANE).await?;
+    assert_eq!(healthy["stableRS"], second.as_str());
+
+    let third = delivery.try_out(CONTROL_PLANE, &version("three")).await?;
+    assert_ne!(third, second);
+    delivery.until(CONTROL_PLANE, what, waits).await?;
+    delivery.say(&["abort", CONTROL_PLANE]).await?;
+    let alone = |status: &Value| {
+        status["abort"] == true && status["replicas"] == 1 && status["readyReplicas"] == 1
+    };
+    let what = "the stable control plane alone";
+    let left = delivery.until(CONTROL_PLANE, what, alone).await?;
+    assert_eq!(left["stableRS"], second.as_str());
+    delivery.until_healthy(CONTROLLERS).await?;
+    Ok(both("two"))
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use support::wait;
 use tokio::task::JoinSet;
 
-use super::{CONTROLLERS, Delivery, is_ready};
+use super::{CONTROL_PLANE, CONTROLLERS, Delivery, is_ready};
 use crate::chart::install::stage::DEADLINE;
 use crate::chart::variables::merge;
 
@@ -121,7 +121,7 @@ pub(super) async fn there(delivery: &Delivery) -> Result<()> {
     let gap = "the Deployment agents-controllers would go while the Rollout has 0 of 2 pods";
     jump(delivery, &stage("rollout", &json!({})), gap).await?;
     delivery.put("upgrade", &stage("both", &json!({}))).await?;
-    for name in [CONTROLLERS, "agents"] {
+    for name in [CONTROLLERS, CONTROL_PLANE] {
         delivery.until_healthy(name).await?;
         delivery.say(&["status", name, "--timeout=120s"]).await?;
     }
