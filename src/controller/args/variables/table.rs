@@ -111,11 +111,6 @@ pub const TABLE: &[Variable] = &[
         env::RUNNER_POD_SECURITY_CONTEXT,
         PODS,
     ),
-    setting(
-        "RUNNER_CONTAINER_SECURITY_CONTEXT",
-        env::RUNNER_CONTAINER_SECURITY_CONTEXT,
-        PODS,
-    ),
     setting("RUNNER_TOLERATIONS", env::RUNNER_TOLERATIONS, PODS),
     setting(
         "RUNNER_TOPOLOGY_SPREAD_CONSTRAINTS",
