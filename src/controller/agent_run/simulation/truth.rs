@@ -33,6 +33,8 @@ pub(super) struct Truth {
     bound: BTreeSet<String>,
     /// Uids of Jobs whose finalizer someone took off.
     stripped: BTreeSet<String>,
+    /// Uids of Jobs of which someone let a pod go: how it ended may be known to nobody.
+    unwitnessed: BTreeSet<String>,
     /// Uids of Jobs that the controller which is at work now was told of.
     heard: BTreeSet<String>,
     pub(super) wrongs: Vec<String>,
@@ -42,6 +44,7 @@ impl Truth {
     pub(super) fn stripped(&mut self, object: &Value) {
         self.is_stripped = true;
         self.stripped.insert(uid(object).to_owned());
+        self.unwitnessed.extend(made_for(object).map(str::to_owned));
     }
 
     /// The controller has heard of a Job, from a watch or as the answer to its call.
@@ -204,7 +207,8 @@ impl Truth {
     fn judge_failure(&mut self, run: &Value) {
         let jobs = self.named(run);
         // What someone let go by hand may be gone before anyone could see how it ended.
-        if jobs.iter().any(|job| self.stripped.contains(job)) {
+        let is_let_go = |job| self.stripped.contains(job) || self.unwitnessed.contains(job);
+        if jobs.iter().any(is_let_go) {
             return;
         }
         let last = jobs.iter().filter_map(|job| self.outcome(job));
