@@ -35,6 +35,7 @@ use crate::api::contract::annotation;
 use crate::api::kind::Kind;
 use crate::api::status::Advance;
 use crate::events::Reason;
+use crate::kit::tasks::panic_text;
 use crate::kit::telemetry::propagation::{adopt, from_traceparent};
 use fault::{Class, Fault};
 use plan::{Next, Notice, Plan, Standing, Step};
@@ -264,9 +265,7 @@ async fn try_once<R: Reconciler>(
 
 /// A panic is a defect of ours: the object says so, and the log where.
 fn panicked<R: Reconciler>(context: &Context, key: &Key, panic: &(dyn Any + Send)) -> Fault {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let error = text.unwrap_or("no text");
+    let error = panic_text(panic);
     tracing::error!(kind = %R::KIND, %key, error, "Reconcile panicked");
     context.metrics.panicked(R::KIND);
     let why = "the controller has a defect and panicked; its log says more";

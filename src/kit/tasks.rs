@@ -286,7 +286,7 @@ fn panic_message(error: JoinError) -> String {
 }
 
 /// The text that a panic was raised with.
-pub(super) fn panic_text(payload: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied())
         .unwrap_or("no message")
