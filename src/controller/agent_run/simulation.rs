@@ -11,6 +11,7 @@
 
 mod actors;
 mod mutants;
+mod process;
 mod server;
 mod told;
 mod truth;
@@ -19,43 +20,27 @@ mod world;
 use std::cell::Cell;
 use std::mem::take;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use clap::{Args, Command, FromArgMatches};
 use jiff::Timestamp;
-use prometheus_client::registry::Registry;
-use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-use super::vcs::Deprecated;
-use super::{AgentRuns, Settings, Wakes, prune_job, prune_pod, prune_run};
-use crate::api::contract::env;
-use crate::cluster::Scope;
-use crate::controller::cache::shelves::Shelves;
-use crate::controller::cache::{Kept, Key, Shelf, Told};
-use crate::controller::context::{Clock, Context};
+use crate::controller::cache::Key;
+use crate::controller::driver::attempt;
 use crate::controller::driver::plan::Next;
-use crate::controller::driver::untold::Untold;
-use crate::controller::driver::{Work, attempt};
-use crate::controller::egress::Egress;
-use crate::controller::metrics::Metrics;
-use crate::controller::policy::Rules;
-use crate::controller::start::Fit;
-use crate::events::{self, Reporter};
-use crate::kit::config::Flags;
-use crate::kit::fence::Fence;
 use actors::Climate;
 use mutants::{Mutant, Rule};
+use process::Controller;
 use server::{Fate, Server};
 use truth::Truth;
-use world::{NAMESPACE, News, RUN, Sort, World};
+use world::{NAMESPACE, RUN, Sort, World};
 
 /// Seeds that are tried unless someone asks for more.
 const SCHEDULES: u64 = 300;
 /// Seeds that once showed a fault, whatever the number of those that are tried.
-const REMEMBERED: [u64; 2] = [16_978, 24_479];
+const REMEMBERED: [u64; 3] = [16_978, 24_479, 83_357];
 /// Seeds after which it is told how far it has come.
 const TOLD_EVERY: usize = 10_000;
 /// Looks at the run while everything may happen.
@@ -86,18 +71,6 @@ struct Sim {
     job_fate: Option<Fate>,
     /// The rule that the controller breaks, where the simulation itself is tried.
     broken: Option<Rule>,
-}
-
-/// A process of the controller: its copies, and what it has heard.
-struct Controller {
-    runs: Arc<AgentRuns>,
-    context: Arc<Context>,
-    shelves: Arc<Shelves>,
-    wakes: Arc<Wakes>,
-    /// What was heard of each sort of news.
-    heard: [usize; 3],
-    /// What was there before the last list, which no watch tells again.
-    listed: usize,
 }
 
 const HEARD: [Sort; 3] = [Sort::Run, Sort::Job, Sort::Pod];
@@ -236,161 +209,12 @@ impl Sim {
     fn relist(&mut self) {
         if let Some(controller) = &mut self.controller {
             controller.list(&self.world);
+            self.world.say("a watch lists anew");
             controller.listed = self.world.news.len();
             controller.heard = [controller.listed; 3];
             self.has_listed();
         }
     }
-}
-
-impl Controller {
-    fn start(server: &Server) -> Self {
-        let client = server.client();
-        let metrics = Metrics::new(&opentelemetry::global::meter("simulation"));
-        let told = events::Metrics::register(&mut Registry::default());
-        let config = events::Config {
-            enabled: false,
-            reporter: Reporter::new("simulation", "simulation"),
-            limits: events::Limits::new(1),
-        };
-        let (emitter, _) = events::new(client.clone(), config, told);
-        let context = Arc::new(Context {
-            client,
-            clock: Clock::shown_by(|| NOW.get()),
-            egress: Egress::closed(),
-            metrics,
-            leadership: Fence::always(),
-            fit: Fit::known(),
-            emitter,
-            untold: Untold::default(),
-            rules: Rules::default(),
-            deprecated: Deprecated::default(),
-        });
-        let shelves = Arc::new(Shelves::default());
-        let runs = AgentRuns::new(Arc::clone(&context), Arc::clone(&shelves), settings());
-        let runs = Arc::new(runs);
-        let work = Work::new("runs", vec![Scope::Namespace(NAMESPACE.to_owned())]);
-        shelves.agents.learn(read(
-            &serde_json::json!({"metadata": {"name": "coder", "namespace": NAMESPACE}, "spec": {"providerRef": {"name": "shell"}}}),
-        ));
-        shelves.providers.learn(read(
-            &serde_json::json!({"metadata": {"name": "shell", "namespace": NAMESPACE}, "spec": {"binary": "/agent"}}),
-        ));
-        let wakes = Wakes::new(Arc::clone(&runs), work);
-        let sim = server.sim();
-        let listed = sim.world.news.len();
-        let controller = Self {
-            runs,
-            context,
-            shelves,
-            wakes,
-            heard: [listed; 3],
-            listed,
-        };
-        controller.list(&sim.world);
-        controller
-    }
-
-    fn list(&self, world: &World) {
-        let shelves = &self.shelves;
-        list(
-            world,
-            Sort::Run,
-            &shelves.runs,
-            prune_run,
-            &self.wakes.on_run(),
-        );
-        list(
-            world,
-            Sort::Job,
-            &shelves.jobs,
-            prune_job,
-            &self.wakes.on_job(),
-        );
-        list(
-            world,
-            Sort::Pod,
-            &shelves.pods,
-            prune_pod,
-            &self.wakes.on_pod(),
-        );
-    }
-
-    fn hear(&self, news: &News) {
-        let shelves = &self.shelves;
-        match news.sort {
-            Sort::Run => hear(news, &shelves.runs, prune_run, &self.wakes.on_run()),
-            Sort::Job => hear(news, &shelves.jobs, prune_job, &self.wakes.on_job()),
-            Sort::Pod => hear(news, &shelves.pods, prune_pod, &self.wakes.on_pod()),
-            Sort::ConfigMap => {}
-        }
-    }
-}
-
-fn read<K: DeserializeOwned>(object: &serde_json::Value) -> K {
-    K::deserialize(object).unwrap()
-}
-
-/// What a watch with the label of the controller would hear.
-fn is_followed(sort: Sort, object: &serde_json::Value) -> bool {
-    let label = crate::api::contract::label::AGENT_RUN;
-    sort == Sort::Run || object["metadata"]["labels"][label].is_string()
-}
-
-fn hear<K: Kept + DeserializeOwned>(
-    news: &News,
-    shelf: &Shelf<K>,
-    prune: fn(&mut K),
-    told: &Told<K>,
-) {
-    if !is_followed(news.sort, &news.object) {
-        return;
-    }
-    let mut object: K = read(&news.object);
-    prune(&mut object);
-    let change = match news.is_gone {
-        true => shelf.delete(object),
-        false => shelf.apply(object),
-    };
-    if let Some(change) = change {
-        told(&change);
-    }
-}
-
-fn list<K: Kept + DeserializeOwned>(
-    world: &World,
-    sort: Sort,
-    shelf: &Shelf<K>,
-    prune: fn(&mut K),
-    told: &Told<K>,
-) {
-    let scope = Scope::Namespace(NAMESPACE.to_owned());
-    shelf.begin(&scope);
-    for object in world.all(sort) {
-        if is_followed(sort, &object) {
-            let mut object: K = read(&object);
-            prune(&mut object);
-            shelf.stage(&scope, object);
-        }
-    }
-    for change in shelf.complete(&scope).changes {
-        told(&change);
-    }
-}
-
-/// As operators get them, but that runs stay and Jobs go soon. Read once: a controller may start many times.
-fn settings() -> Settings {
-    static SETTINGS: LazyLock<Settings> = LazyLock::new(read_settings);
-    SETTINGS.clone()
-}
-
-fn read_settings() -> Settings {
-    let environment = [(env::RUN_RETENTION, "0"), (env::RUNNER_JOB_TTL, "60")];
-    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let command = Flags::<Settings>::augment_args(Command::new("simulation"));
-    let given = command.get_matches_from(["simulation"]);
-    let flags = Flags::<Settings>::from_arg_matches(&given).unwrap();
-    flags.resolve(environment.into()).unwrap().0
 }
 
 /// One look at the run. A controller that dies is forgotten with all that it knew.
@@ -473,6 +297,9 @@ async fn settle(server: &Server) {
             }
             for which in 0..HEARD.len() {
                 while sim.deliver_of(which) {}
+            }
+            if let Some(controller) = &sim.controller {
+                controller.confirm(&sim.world);
             }
         }
         let next = look(server).await;

@@ -12,7 +12,7 @@ use kube::core::NamespaceResourceScope;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::health::Health;
 use super::shelf::{Change, Kept, Shelf};
@@ -26,6 +26,9 @@ const PAGE: u32 = 100;
 /// Wait before the first and, after doubling, before each further try.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Time after which a watch should have told what we wrote.
+const CONFIRM: Duration = Duration::from_secs(10);
 
 /// Who is told about changes.
 pub(crate) type Told<K> = Arc<dyn Fn(&Change<K>) + Send + Sync>;
@@ -64,6 +67,8 @@ where
         let watch = self.name();
         let kind = K::kind(&());
         let mut wait = FIRST_WAIT;
+        let mut confirm = interval(CONFIRM);
+        confirm.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let mut config = watcher::Config::default().page_size(PAGE);
             if let Some(label) = self.label {
@@ -73,7 +78,14 @@ where
             pin_mut!(events);
             let mut has_list = false;
             let broken = loop {
-                match events.next().await {
+                let event = tokio::select! {
+                    event = events.next() => event,
+                    _ = confirm.tick() => {
+                        self.confirm().await;
+                        continue;
+                    }
+                };
+                match event {
                     Some(Ok(event)) => {
                         if self.take(event).await {
                             has_list = true;
@@ -116,6 +128,13 @@ where
             Event::Delete(Slim(object)) => self.tell(shelf.delete(object)),
         }
         false
+    }
+
+    /// Asks for what we wrote and the watch has not told: it may have gone before the answer came.
+    async fn confirm(&self) {
+        for key in self.shelf.overdue(&self.scope) {
+            self.look_up(&key).await;
+        }
     }
 
     /// Asks for an object that we wrote and a list lacks. Where nobody answers, the next list will tell.

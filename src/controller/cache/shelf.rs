@@ -3,17 +3,24 @@
 //! Two sources write here: the watch, and our own writes as the API server answered them. Whichever is newer stays, so
 //! a reconcile that follows on a write sees that write. A list that lacks an object means that it was deleted, which is
 //! told like any other deletion.
+//!
+//! An answer may come after the news that the object is gone, and no watch tells that again. So what we wrote counts as
+//! confirmed only when the watch has told it, and is asked for where that takes too long.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::mem::replace;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube::{Resource, ResourceExt};
 
 use crate::cluster::Scope;
+
+/// Objects that are asked for at once: whoever asks hears no news meanwhile, which would make more of them overdue.
+const OVERDUE_AT_ONCE: usize = 16;
 
 /// An object by namespace and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,6 +114,8 @@ struct Contents<K> {
     listings: HashMap<Scope, Listing<K>>,
     /// What another reconciler than that of the kind has written, as it was before: the watch still has to tell it.
     untold: HashMap<Key, Option<Arc<K>>>,
+    /// What we wrote and no watch has told yet, and whether it was so when someone last asked.
+    unconfirmed: HashMap<Key, bool>,
 }
 
 impl<K> fmt::Debug for Contents<K> {
@@ -136,6 +145,7 @@ impl<K: Kept> Shelf<K> {
             owned: HashMap::new(),
             listings: HashMap::new(),
             untold: HashMap::new(),
+            unconfirmed: HashMap::new(),
         };
         Self {
             owner,
@@ -215,7 +225,21 @@ impl<K: Kept> Shelf<K> {
                 listing.written.insert(key.clone());
             }
         }
-        contents.put(self.owner, key, Arc::new(object))
+        let change = contents.put(self.owner, key.clone(), Arc::new(object));
+        if change.is_some() {
+            contents.unconfirmed.insert(key, false);
+        }
+        change
+    }
+
+    /// Some of what we wrote in a scope and no watch has told since this was last asked: only a live read can tell whether
+    /// it is still there.
+    pub(in crate::controller) fn overdue(&self, scope: &Scope) -> Vec<Key> {
+        let mut contents = self.write();
+        let here = contents.unconfirmed.iter_mut();
+        let here = here.filter(|(key, _)| scope.covers(&key.namespace));
+        let overdue = here.filter_map(|(key, was_so)| replace(was_so, true).then(|| key.clone()));
+        overdue.take(OVERDUE_AT_ONCE).collect()
     }
 
     /// Forgets an object that we deleted. If something keeps it alive, the watch brings it back as it then is.
@@ -224,7 +248,7 @@ impl<K: Kept> Shelf<K> {
     }
 
     /// Forgets an object that a live read did not find.
-    pub(super) fn forget(&self, key: &Key) -> Option<Change<K>> {
+    pub(in crate::controller) fn forget(&self, key: &Key) -> Option<Change<K>> {
         let object = self.write().remove(self.owner, key)?;
         Some(Change::Deleted {
             object,
@@ -321,7 +345,12 @@ impl<K: Kept> Contents<K> {
         object: Arc<K>,
     ) -> Option<Change<K>> {
         let untold = self.untold.remove(&key);
+        let told = version(&*object);
         let change = self.put(owner, key.clone(), object);
+        let known = self.objects.get(&key);
+        if known.is_some_and(|known| version(&**known) <= told) {
+            self.unconfirmed.remove(&key);
+        }
         match (change, untold) {
             (None, Some(before)) => {
                 let object = self.objects.get(&key).cloned()?;
@@ -357,6 +386,7 @@ impl<K: Kept> Contents<K> {
 
     fn remove(&mut self, owner: fn(&K) -> Option<String>, key: &Key) -> Option<Arc<K>> {
         self.untold.remove(key);
+        self.unconfirmed.remove(key);
         let gone = self.take(owner, key)?;
         if let Some(follower) = &self.follower {
             follower(key, None);

@@ -154,3 +154,56 @@ fn what_was_written_for_someone_else_is_told_when_the_watch_brings_it() {
     shelf.unlearn(&key("y"));
     assert_eq!(told(&list(&shelf, &[("x", 3)]).changes), nothing);
 }
+
+#[test]
+fn what_no_watch_confirms_is_asked_for_once_it_is_overdue() {
+    let overdue = |shelf: &Shelf<ConfigMap>| {
+        let _just_written = shelf.overdue(&Scope::Cluster);
+        shelf.overdue(&Scope::Cluster)
+    };
+    // The answer to our write comes last.
+    let gone = shelf();
+    gone.delete(object("a", 2));
+    gone.learn(object("a", 1));
+    assert_eq!(overdue(&gone), [key("a")], "the watch told that it went");
+    assert_eq!(told(&Vec::from_iter(gone.forget(&key("a")))), ["-a"]);
+    assert_eq!(overdue(&gone), [], "found gone");
+
+    let listed = shelf();
+    list(&listed, &[]);
+    listed.learn(object("a", 1));
+    assert_eq!(overdue(&listed), [key("a")], "a list lacked it");
+    let elsewhere = Scope::Namespace("b".to_owned());
+    assert_eq!(listed.overdue(&elsewhere), [], "nobody follows it here");
+
+    let there = shelf();
+    there.learn(object("a", 2));
+    there.apply(object("a", 1));
+    assert_eq!(overdue(&there), [key("a")], "old news confirms nothing");
+    there.apply(object("a", 2));
+    assert_eq!(overdue(&there), [], "told by the watch");
+    there.learn(object("a", 3));
+    list(&there, &[("a", 3)]);
+    assert_eq!(overdue(&there), [], "found by a list");
+    there.learn(object("a", 4));
+    there.unlearn(&key("a"));
+    assert_eq!(overdue(&there), [], "deleted by us");
+}
+
+#[test]
+fn few_objects_are_asked_for_at_once() {
+    let shelf = shelf();
+    for number in 0..100 {
+        shelf.learn(object(&format!("o{number}"), 1));
+    }
+    let mut found = 0;
+    for _ in 0..100 {
+        let overdue = shelf.overdue(&Scope::Cluster);
+        assert!(overdue.len() <= OVERDUE_AT_ONCE, "{}", overdue.len());
+        found += overdue.len();
+        for key in overdue {
+            shelf.forget(&key);
+        }
+    }
+    assert_eq!(found, 100);
+}
