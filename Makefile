@@ -34,6 +34,9 @@ export CARGO_INCREMENTAL := 0
 endif
 # Tests under load have this in their path: they run last, one at a time, so that nothing else is measured with them.
 ALONE := ::alone::
+# Tests of releases take turns on one cluster with real pods: they wait for that more than they compute, so they run as one
+# line beside the others, which would otherwise stand behind them.
+TURNS := chart::install::
 # Most tests wait for a cluster more than they compute, so twice as many run at once as there are cores.
 export RUST_TEST_THREADS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 # Profiles are in no ordinary build, so their tests are built apart, and without the controllers, which they do not need.
@@ -65,11 +68,15 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 		trap 'kill -- -$$tools -$$lint $$tools $$lint 2>/dev/null || true' EXIT; \
 		cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && \
 		{ wait $$lint && linted=0 || linted=1; cat '$(TARGET)/lint.log'; trap - EXIT; exit $$linted; }
-	@echo '==> Running the tests'
-	@cargo test --no-fail-fast -- --skip $(ALONE) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \
+	@echo '==> Running the tests, those of releases in the background'
+	@setsid cargo test --test integration -- --test-threads=1 $(TURNS) >'$(TARGET)/turns.log' 2>&1 & turns=$$!; \
+	trap 'kill -- -$$turns 2>/dev/null || true' EXIT; \
+	cargo test --no-fail-fast -- --skip $(ALONE) --skip $(TURNS) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \
 	$(PROFILE) admin::profile 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
+	echo '==> Waiting for the tests of releases'; \
+	wait $$turns || failed=1; trap - EXIT; tee --append '$(TARGET)/test.log' <'$(TARGET)/turns.log'; \
 	echo '==> Running the tests that need the machine for themselves'; \
-	cargo test --test integration -- --test-threads=1 $(ALONE) 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
+	cargo test --test integration -- --test-threads=1 --skip $(TURNS) $(ALONE) 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
 	$(MAKE) counts && exit $$failed
 
 .PHONY: counts
