@@ -14,7 +14,7 @@ use agents_sidecar::{
         parse::{Item, Limits, Parser},
         payload::{Counted, of_control_plane, of_queue},
     },
-    store::{self, Rules, Store, Targets},
+    store::{self, Patience, Rules, Store, Targets},
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
@@ -57,7 +57,12 @@ pub fn protobuf(input: &[u8]) {
             last = Some(labels);
         }) {}
     }
-    store.sweep(3, 3);
+    let at_once = Patience {
+        series: 0,
+        target: 0,
+        known: 1,
+    };
+    store.sweep(3, at_once);
     assert_eq!((store.series(), store.weight()), (0, 0));
 }
 

@@ -37,6 +37,8 @@ pub mod variable {
     pub const SERIES: &str = "AGENTS_SIDECAR_SERIES";
     /// How long a silent series is shown.
     pub const EXPIRY: &str = "AGENTS_SIDECAR_EXPIRY";
+    /// How long series of a silent target are shown.
+    pub const TARGET_EXPIRY: &str = "AGENTS_SIDECAR_TARGET_EXPIRY";
     /// Where what is received goes on to.
     pub const FORWARD_ENDPOINT: &str = "AGENTS_SIDECAR_FORWARD_ENDPOINT";
     /// How that is spoken to.

@@ -5,6 +5,7 @@
 
 mod census;
 mod exemplars;
+mod expiry;
 mod exponential;
 mod hashing;
 mod index;
@@ -21,10 +22,11 @@ mod weight;
 
 use std::sync::{
     Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 pub use census::{Identity, Targets};
+pub use expiry::{Cause, Patience};
 pub use intake::{Intake, Open};
 pub use limits::Limits;
 pub use point::{Data, Example, Hint, Metric, Pair, Point, Scaled, Sort, Temporality};
@@ -60,6 +62,7 @@ pub struct Store {
     index: Mutex<Index>,
     series: AtomicUsize,
     weight: AtomicUsize,
+    expired: [AtomicU64; Cause::COUNT],
 }
 
 /// What went in one sweep.
@@ -80,6 +83,7 @@ impl Store {
             index: Mutex::new(Index::new(rules.targets)),
             series: AtomicUsize::new(0),
             weight: AtomicUsize::new(0),
+            expired: Default::default(),
         }
     }
 
@@ -119,16 +123,22 @@ impl Store {
         Intake::new(self, now)
     }
 
-    /// Hides what was not written since `shown`, and forgets what was not since `known`, which is earlier: a counter that
-    /// comes back goes on where it was.
-    pub fn sweep(&self, shown: u64, known: u64) -> Expired {
+    /// Hides what has been silent for long, and forgets what has been for longer. `now` is of the clock of [`Self::intake`].
+    pub fn sweep(&self, now: u64, patience: Patience) -> Expired {
         let mut index = lock(&self.index);
-        let swept = index.sweep(shown, known);
+        let swept = index.sweep(now, patience);
         self.gone(&swept);
         Expired {
-            hidden: swept.hidden,
+            hidden: swept.hidden.iter().sum(),
             forgotten: swept.forgotten,
         }
+    }
+
+    /// How many series left the page so far, by cause.
+    pub fn expired(&self) -> impl Iterator<Item = (Cause, u64)> {
+        let counts = self.expired.iter();
+        let counts = counts.map(|count| count.load(Ordering::Relaxed));
+        Cause::ALL.iter().copied().zip(counts)
     }
 
     /// Whether not even the smallest series fits any more.
@@ -151,6 +161,9 @@ impl Store {
     }
 
     fn gone(&self, swept: &shelf::Swept) {
+        for (count, more) in self.expired.iter().zip(swept.hidden) {
+            count.fetch_add(more as u64, Ordering::Relaxed);
+        }
         self.series.fetch_sub(swept.forgotten, Ordering::Relaxed);
         let weight = self.weight.load(Ordering::Relaxed);
         // The weight is a guess; it must not run below zero.

@@ -2,6 +2,7 @@
 
 pub(crate) mod conformance;
 mod corpus;
+mod expiry;
 mod forward;
 mod hostile;
 pub(crate) mod jobs;

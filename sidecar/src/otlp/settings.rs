@@ -27,8 +27,10 @@ pub struct Settings {
     pub request: usize,
     /// What is made of what comes.
     pub rules: Rules,
-    /// How long a silent series is shown; it is known for twice as long.
+    /// How long a series is shown that its target no longer sends; it is known for twice as long.
     pub expiry: Duration,
+    /// The same of all series of a target that sends nothing.
+    pub target_expiry: Duration,
     /// Whether OpenMetrics 1.0 has a further line for when each series began.
     pub created: bool,
 }
@@ -85,9 +87,16 @@ impl config::Settings for Settings {
         let expiry = reader.value(
             Setting::<Duration>::new(
                 variable::EXPIRY,
-                "How long a series is shown that is no longer sent; it goes on where it was if it comes back in twice that time",
+                "How long a series is shown that its target no longer sends while it sends others; it goes on where it was if it comes back in twice that time",
             )
             .or("5m")
+            .within("10s", "24h"),
+        );
+        let target_expiry = reader.optional(
+            Setting::<Duration>::new(
+                variable::TARGET_EXPIRY,
+                "How long all series of a target are shown that sends nothing, and what it says of itself; unset: as a series",
+            )
             .within("10s", "24h"),
         );
         let created = reader.value(
@@ -97,12 +106,14 @@ impl config::Settings for Settings {
             )
             .or("false"),
         );
+        let expiry = expiry?;
         Ok(Self {
             grpc: grpc?,
             http: http?,
             request: request?,
             rules: rules?,
-            expiry: expiry?,
+            expiry,
+            target_expiry: target_expiry?.unwrap_or(expiry),
             created: created?,
         })
     }

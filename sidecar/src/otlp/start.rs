@@ -11,8 +11,8 @@ use agents::kit::{
 };
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric},
-    metrics::gauge::ConstGauge,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
+    metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
 };
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -20,7 +20,7 @@ use super::{Metrics, Receiver, Receiving, Settings};
 use crate::{
     forward::Forward,
     memory::{self, Stage, Watch},
-    store::{Rules, Store},
+    store::{Cause, Patience, Rules, Store},
 };
 
 /// Requests whose bytes are in memory at once, if each is as large as it may be.
@@ -28,6 +28,9 @@ const AT_ONCE: usize = 8;
 
 /// Senders at once; a pod has few.
 const CONNECTIONS: usize = 256;
+
+/// For how many times as long as it is shown what is silent is known.
+const KNOWN: u64 = 2;
 
 /// Takes OTLP from now on.
 ///
@@ -75,35 +78,47 @@ pub async fn start(
         });
     }
     let swept = Arc::clone(&store);
-    let expiry = settings.expiry;
+    let (series, target) = (settings.expiry, settings.target_expiry);
+    let patience = Patience {
+        series: series.as_secs(),
+        target: target.as_secs(),
+        known: KNOWN,
+    };
     program.tasks.work("expiry", |shutdown| async move {
         tokio::select! {
             _ = shutdown.started() => {}
-            () = sweep(&swept, expiry, since, &memory) => {}
+            () = sweep(&swept, patience, since, &memory) => {}
         }
         Ok(())
     });
     Ok(store)
 }
 
-/// Looks ten times in the time that a series may be silent. Where memory is short, what is no longer shown is not kept either.
-async fn sweep(store: &Store, expiry: Duration, since: Instant, memory: &Watch) {
-    let mut ticks = interval(expiry / 10);
+/// Looks ten times in the time that something may be silent. Where memory is short, what is no longer shown is not kept either.
+async fn sweep(store: &Store, patience: Patience, since: Instant, memory: &Watch) {
+    let shortest = patience.series.min(patience.target);
+    let mut ticks = interval(Duration::from_secs(shortest) / 10);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let now = since.elapsed();
-        let seconds = |ago: Duration| now.saturating_sub(ago).as_secs();
-        let kept = match memory.stage(store.weight()) {
-            Stage::Free => expiry * 2,
-            Stage::Soft | Stage::Hard => expiry,
+        let patience = match memory.stage(store.weight()) {
+            Stage::Free => patience,
+            Stage::Soft | Stage::Hard => Patience {
+                known: 1,
+                ..patience
+            },
         };
-        let expired = store.sweep(seconds(expiry), seconds(kept));
+        let expired = store.sweep(since.elapsed().as_secs(), patience);
         if expired.hidden + expired.forgotten > 0 {
             let (hidden, forgotten) = (expired.hidden, expired.forgotten);
             tracing::debug!(hidden, forgotten, "Series expired");
         }
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CauseLabel {
+    cause: Cause,
 }
 
 /// What the store holds, as it stands at a scrape.
@@ -135,6 +150,16 @@ impl Collector for Held {
             let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
             let kind = EncodeMetric::metric_type(&gauge);
             gauge.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
+        }
+        let mut expired = encoder.encode_descriptor(
+            "otlp_expired_series",
+            "Series that left the page because they or all of their target are no longer sent, by cause",
+            None,
+            MetricType::Counter,
+        )?;
+        for (cause, count) in store.expired() {
+            let labels = CauseLabel { cause };
+            ConstCounter::new(count).encode(expired.encode_family(&labels)?)?;
         }
         Ok(())
     }

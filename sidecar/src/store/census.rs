@@ -45,6 +45,8 @@ pub(super) struct Census {
     current: Option<Identity>,
     replaced: BTreeSet<Identity>,
     heard: BTreeMap<Identity, u64>,
+    /// Since when those were heard of that are shown.
+    lately: u64,
 }
 
 impl Census {
@@ -55,6 +57,7 @@ impl Census {
             current: None,
             replaced: BTreeSet::new(),
             heard: BTreeMap::new(),
+            lately: 0,
         }
     }
 
@@ -62,9 +65,10 @@ impl Census {
         self.is_federated
     }
 
-    /// How many are heard of now and then.
+    /// How many were heard of lately.
     pub(super) fn len(&self) -> usize {
-        self.heard.len()
+        let heard = self.heard.values();
+        heard.filter(|last| **last >= self.lately).count()
     }
 
     /// A target sends something.
@@ -91,17 +95,23 @@ impl Census {
         }
     }
 
-    /// Forgets who has not been heard of since.
-    pub(super) fn forget(&mut self, since: u64) -> Change {
-        self.heard.retain(|_, last| *last >= since);
+    /// When a target was last heard of.
+    pub(super) fn heard(&self, who: &Identity) -> u64 {
+        self.heard.get(who).copied().unwrap_or_default()
+    }
+
+    /// Forgets who has not been heard of since `known`; who has not since `shown`, which is later, is no longer shown.
+    ///
+    /// Series that carry their target go on doing so while any is known: those of one must not change because another is silent.
+    pub(super) fn forget(&mut self, shown: u64, known: u64) {
+        self.lately = shown;
+        self.heard.retain(|_, last| *last >= known);
         let heard = &self.heard;
-        self.replaced.retain(|who| heard.contains_key(who));
-        if self.targets == Targets::Auto && self.is_federated && self.heard.len() <= 1 {
-            self.is_federated = false;
-            self.current = self.heard.keys().next().cloned();
-            return Change::Relabelled;
+        let is_shown = |who: &Identity| heard.get(who).is_some_and(|last| *last >= shown);
+        self.replaced.retain(is_shown);
+        if self.heard.is_empty() {
+            *self = Self::new(self.targets);
         }
-        Change::None
     }
 }
 
@@ -127,17 +137,26 @@ mod tests {
     }
 
     #[test]
-    fn two_that_speak_by_turns_are_told_apart_until_one_is_silent() {
+    fn two_that_speak_by_turns_are_told_apart_until_both_are_forgotten() {
         let mut census = Census::new(Targets::Auto);
         census.hear(&who("a"), 1);
         census.hear(&who("b"), 2);
         assert_eq!(census.hear(&who("a"), 3), Change::Relabelled);
         assert!(census.is_federated());
         assert_eq!(census.hear(&who("b"), 4), Change::None);
-        assert_eq!(census.forget(3), Change::None);
-        assert_eq!(census.forget(4), Change::Relabelled);
-        assert_eq!(census.hear(&who("b"), 5), Change::None);
-        assert_eq!(census.len(), 1);
+        for (shown, known, federated, lately) in [
+            (3, 1, true, 2),
+            (4, 1, true, 1),
+            (4, 4, true, 1),
+            (5, 4, true, 0),
+            (5, 5, false, 0),
+        ] {
+            census.forget(shown, known);
+            let stands = (census.is_federated(), census.len());
+            assert_eq!(stands, (federated, lately), "{shown} {known}");
+        }
+        assert_eq!(census.hear(&who("b"), 6), Change::None);
+        assert!(!census.is_federated());
     }
 
     #[test]
@@ -152,7 +171,7 @@ mod tests {
         }
         let mut federated = Census::new(Targets::Federated);
         federated.hear(&who("a"), 1);
-        assert_eq!(federated.forget(9), Change::None);
+        federated.forget(9, 9);
         assert!(federated.is_federated());
     }
 }

@@ -3,22 +3,19 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::BuildHasher,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 use hashbrown::HashTable;
 
 use super::{
-    Identity, Metric, Pair, Refusal, Targets,
+    Cause, Identity, Metric, Pair, Patience, Refusal, Targets,
     census::{Census, Change},
     hashing::Hashing,
     labels,
     limits::At,
     lock,
-    shelf::{Shelf, Swept},
+    shelf::{Shelf, Slot, Swept},
     source::{
         Key, Origin, Scope, Stream, identity, is_identifying, kind, metric_type, target_labels,
     },
@@ -98,6 +95,9 @@ impl Index {
             swept += self.hear(&origin.who, now);
             // If all is forgotten now, it is met anew.
             if self.origins.contains_key(described) {
+                if !origin.is_described.swap(true, Ordering::Relaxed) {
+                    self.describe(origin.identity, &origin.who, read()?, at);
+                }
                 return Ok((origin, swept));
             }
         }
@@ -118,6 +118,7 @@ impl Index {
             identity,
             who,
             seen: now.into(),
+            is_described: true.into(),
         });
         self.origins.insert(described.into(), Arc::clone(&origin));
         Ok((origin, swept))
@@ -145,10 +146,16 @@ impl Index {
                     .filter(|it| Some(*it) != current),
             )
             .collect();
-        let shelves = self.shelves.values();
-        let swept = shelves.map(|shelf| {
-            let is_over = |slot: &super::shelf::Slot| others.contains(&slot.stream);
-            lock(&shelf.state).sweep(is_over, |_| false)
+        for origin in self.origins.values() {
+            let is_described = Some(origin.identity) == current;
+            origin
+                .is_described
+                .fetch_and(is_described, Ordering::Relaxed);
+        }
+        let swept = self.shelves.iter().map(|(name, shelf)| {
+            let is_over = |slot: &Slot| others.contains(&slot.stream);
+            let cause = |slot: &Slot| is_over(slot).then_some(Cause::TargetReplaced);
+            counted(name, lock(&shelf.state).sweep(cause, |_| false))
         });
         swept.sum()
     }
@@ -159,7 +166,7 @@ impl Index {
         self.streams.clear();
         let shelves = std::mem::take(&mut self.shelves);
         let swept = shelves.iter().map(|(name, shelf)| {
-            let swept = lock(&shelf.state).sweep(|_| true, |_| true);
+            let swept = lock(&shelf.state).sweep(|_| None, |_| true);
             counted(name, swept)
         });
         swept.sum()
@@ -195,7 +202,7 @@ impl Index {
             }))
         });
         let mut state = lock(&shelf.state);
-        state.sweep(|_| false, |slot| slot.stream == identity);
+        state.sweep(|_| None, |slot| slot.stream == identity);
         let labels = Labels::of(labels.iter().map(|pair| (&*pair.name, &*pair.value)));
         // Two targets that say the same of themselves are shown once.
         if state.find_named(&labels).is_none() {
@@ -339,42 +346,69 @@ impl Index {
     }
 
     /// See [`super::Store::sweep`].
-    pub(super) fn sweep(&mut self, shown: u64, known: u64) -> Swept {
+    pub(super) fn sweep(&mut self, now: u64, patience: Patience) -> Swept {
+        let heard = self.heard();
+        let heard = |number: u32| heard.get(&number).copied().unwrap_or_default();
         let mut swept = Swept::default();
-        if self.census.forget(shown) == Change::Relabelled {
-            return self.forget_all();
-        }
         for (name, shelf) in &self.shelves {
             // What a target says of itself is over when it is silent, not when nothing of it changes.
-            let is_info = **name == *TARGET_INFO;
-            let live = |slot: &super::shelf::Slot| {
-                let mut origins = self.origins.values();
-                is_info
-                    && origins.any(|it| {
-                        it.identity == slot.stream && it.seen.load(Ordering::Relaxed) >= shown
-                    })
+            let seen = |slot: &Slot| match **name == *TARGET_INFO {
+                true => heard(slot.stream),
+                false => slot.seen,
             };
             let gone = lock(&shelf.state).sweep(
-                |slot| slot.seen < shown && !live(slot),
-                |slot| slot.seen < known && !live(slot),
+                |slot| patience.hides(seen(slot), heard(slot.stream), now),
+                |slot| patience.forgets(seen(slot), heard(slot.stream), now),
             );
             swept += counted(name, gone);
         }
-        let is_used = |seen: &AtomicU64| seen.load(Ordering::Relaxed) >= known;
         // Who holds one is about to write; the lock of the index keeps anyone else from getting it.
-        self.streams
-            .retain(|stream| is_used(&stream.seen) || Arc::strong_count(stream) > 1);
-        self.scopes.retain(|_, scope| is_used(&scope.seen));
-        self.origins.retain(|_, origin| is_used(&origin.seen));
-        let numbers: BTreeSet<u32> = self
-            .origins
-            .values()
-            .map(|origin| origin.identity)
+        self.streams.retain(|stream| {
+            let seen = stream.seen.load(Ordering::Relaxed);
+            !patience.forgets(seen, heard(stream.id), now) || Arc::strong_count(stream) > 1
+        });
+        self.forget_sources(now, patience);
+        swept
+    }
+
+    /// When the target was last heard of that has this number, or a stream of this number.
+    fn heard(&self) -> HashMap<u32, u64, Hashing> {
+        let targets = self.identities.iter();
+        let targets = targets.map(|(who, number)| (*number, self.census.heard(who)));
+        let mut heard: HashMap<u32, u64, Hashing> = targets.collect();
+        let of_streams: Vec<(u32, u64)> = self
+            .streams
+            .iter()
+            .filter_map(|stream| Some((stream.id, *heard.get(&stream.identity)?)))
             .collect();
+        heard.extend(of_streams);
+        heard
+    }
+
+    /// Forgets targets and scopes that have been silent for long and that no stream has.
+    fn forget_sources(&mut self, now: u64, patience: Patience) {
+        let since = |ago: u64| now.saturating_sub(ago);
+        let (shown, known) = (
+            since(patience.target),
+            since(patience.known * patience.target),
+        );
+        self.origins.retain(|_, origin| {
+            let seen = origin.seen.load(Ordering::Relaxed);
+            origin
+                .is_described
+                .fetch_and(seen >= shown, Ordering::Relaxed);
+            seen >= known
+        });
+        let origins = self.origins.values();
+        let numbers: BTreeSet<u32> = origins.map(|origin| origin.identity).collect();
         self.identities.retain(|_, number| numbers.contains(number));
+        self.census.forget(shown, known);
+        let scopes: BTreeSet<u32> = self.streams.iter().map(|stream| stream.scope).collect();
+        self.scopes.retain(|_, scope| {
+            scope.seen.load(Ordering::Relaxed) >= known || scopes.contains(&scope.id)
+        });
         self.shelves
             .retain(|_, shelf| Arc::strong_count(shelf) > 1 || lock(&shelf.state).len() > 0);
-        swept
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use hashbrown::{HashTable, hash_table::Entry};
 
-use super::{hashing::Hashing, lock, weight};
+use super::{Cause, hashing::Hashing, lock, weight};
 use crate::model::{Family, Labels, Series};
 
 /// One family with its series.
@@ -237,15 +237,17 @@ impl State {
     /// Hides what is over, and forgets what has been for longer. Returns how many went of each, and their weight.
     pub(super) fn sweep(
         &mut self,
-        is_over: impl Fn(&Slot) -> bool,
+        is_over: impl Fn(&Slot) -> Option<Cause>,
         is_forgotten: impl Fn(&Slot) -> bool,
     ) -> Swept {
         let mut swept = Swept::default();
         for place in &mut self.slots {
             let Some(slot) = place else { continue };
-            if slot.is_shown && is_over(slot) {
+            if slot.is_shown
+                && let Some(cause) = is_over(slot)
+            {
                 slot.is_shown = false;
-                swept.hidden += 1;
+                swept.hide(cause);
             }
             if is_forgotten(slot) {
                 swept.forgotten += 1;
@@ -317,17 +319,27 @@ impl State {
 /// What a sweep took away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Swept {
-    /// No longer shown.
-    pub(super) hidden: usize,
+    /// No longer shown, by cause.
+    pub(super) hidden: [usize; Cause::COUNT],
     /// No longer known.
     pub(super) forgotten: usize,
     /// What the forgotten ones took, about.
     pub(super) weight: usize,
 }
 
+impl Swept {
+    fn hide(&mut self, cause: Cause) {
+        if let Some(count) = self.hidden.get_mut(cause as usize) {
+            *count += 1;
+        }
+    }
+}
+
 impl std::ops::AddAssign for Swept {
     fn add_assign(&mut self, other: Self) {
-        self.hidden += other.hidden;
+        for (count, more) in self.hidden.iter_mut().zip(other.hidden) {
+            *count += more;
+        }
         self.forgotten += other.forgotten;
         self.weight += other.weight;
     }
@@ -424,8 +436,9 @@ mod tests {
         state.remember(1, b"old", old);
         let new = state.put(series("new"), 1, 9);
         state.remember(1, b"new", new);
-        let swept = state.sweep(|slot| slot.seen < 5, |slot| slot.seen < 5);
-        assert_eq!((swept.hidden, swept.forgotten), (1, 1));
+        let is_old = |slot: &Slot| slot.seen < 5;
+        let swept = state.sweep(|slot| is_old(slot).then_some(Cause::TargetSilent), is_old);
+        assert_eq!((swept.hidden, swept.forgotten), ([0, 1, 0], 1));
         assert_eq!(
             swept.weight,
             weight::of_series(&Labels::of([("a", "old")]), b"old")

@@ -1,6 +1,9 @@
 //! Who sends what: a target, a scope within it, and a metric of that scope.
 
-use std::sync::{Arc, Mutex, atomic::AtomicU64};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicU64},
+};
 
 use super::{Hint, Identity, Metric, Pair, Refusal, Sort, lock, shelf::Shelf};
 use crate::{model::Kind, names::MetricType};
@@ -11,6 +14,8 @@ pub struct Origin {
     pub(super) identity: u32,
     pub(super) who: Identity,
     pub(super) seen: AtomicU64,
+    /// Whether the page has what it said of itself; else that is shown when it speaks again.
+    pub(super) is_described: AtomicBool,
 }
 
 /// A library within a target, as it described itself.
@@ -26,7 +31,7 @@ pub struct Scope {
 pub struct Stream {
     pub(super) id: u32,
     pub(super) identity: u32,
-    scope: u32,
+    pub(super) scope: u32,
     name: Box<str>,
     unit: Box<str>,
     pub(super) sort: Sort,

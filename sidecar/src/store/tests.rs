@@ -1,5 +1,14 @@
+mod expiry;
+
 use super::*;
 use crate::model::{Number, Value};
+
+/// Whoever is silent at all is forgotten.
+const AT_ONCE: Patience = Patience {
+    series: 0,
+    target: 0,
+    known: 1,
+};
 
 /// Attributes of these tests: `a=1,b=2`.
 fn read(attributes: &[u8]) -> Result<Vec<Pair>, Refusal> {
@@ -289,7 +298,7 @@ fn nothing_is_kept_of_new_names_while_all_is_full() {
     // A family that is there may have series that wait for another writer.
     assert_eq!(meet("x", GAUGE), Ok(None));
     assert_eq!(meet("x", Sort::Summary), Ok(Some(Refusal::TypeConflict)));
-    store.sweep(3, 3);
+    store.sweep(3, AT_ONCE);
     assert_eq!(meet("y", GAUGE), Ok(None), "there is room again");
 }
 
@@ -348,48 +357,6 @@ fn names_count_towards_what_one_request_may_take_and_the_next_may_bring_more() {
         let known = known.count();
         assert!((5..20).contains(&known), "{known} {described}");
     }
-}
-
-#[test]
-fn what_is_silent_is_hidden_then_forgotten_and_leaves_nothing() {
-    let store = store(Limits::default());
-    send(
-        &store,
-        "service.name=cart",
-        1,
-        metric("x", DELTA),
-        &[Sent("a=1", 1, 2, 5)],
-    );
-    assert_eq!(
-        store.sweep(2, 0),
-        Expired {
-            hidden: 1,
-            forgotten: 0
-        }
-    );
-    assert_eq!(page(&store), Vec::<String>::new());
-    send(
-        &store,
-        "service.name=cart",
-        3,
-        metric("x", DELTA),
-        &[Sent("a=1", 2, 3, 1)],
-    );
-    assert_eq!(
-        page(&store).first().map(String::as_str),
-        Some("x_total{a=\"1\"} 6"),
-        "it goes on where it was"
-    );
-    store.sweep(9, 9);
-    assert_eq!(
-        (
-            store.series(),
-            store.families(),
-            store.targets(),
-            store.weight()
-        ),
-        (0, 0, 0, 0)
-    );
 }
 
 #[test]
@@ -497,7 +464,7 @@ fn buckets_count_towards_the_memory_also_where_they_come_later() {
     );
     assert_eq!(refusals(&send_histogram(&store, 2, 4)), []);
     assert_eq!(store.weight(), small);
-    store.sweep(9, 9);
+    store.sweep(9, AT_ONCE);
     assert_eq!(store.weight(), 0);
 }
 
@@ -510,11 +477,11 @@ fn a_sender_whose_clock_went_back_is_heard_again_once_what_it_said_is_forgotten(
         let tally = send_histogram_at(&store, 2, 50, now);
         assert_eq!(refusals(&tally), [(Refusal::OutOfOrder, 1)]);
     }
-    assert_eq!(store.sweep(5, 5).forgotten, 1);
+    assert_eq!(store.sweep(8, AT_ONCE).forgotten, 1);
     assert_eq!(refusals(&send_histogram_at(&store, 2, 50, 9)), []);
     // Our own clock never goes back; if it did, nothing would expire too soon.
     assert_eq!(refusals(&send_histogram_at(&store, 2, 51, 3)), []);
-    assert_eq!(store.sweep(0, 0), Expired::default());
+    assert_eq!(store.sweep(3, AT_ONCE), Expired::default());
 }
 
 #[test]
@@ -525,9 +492,9 @@ fn a_sender_whose_clock_jumped_ahead_and_stays_there_is_heard_and_lives_by_our_c
     for turn in 0..9 {
         let tally = send_histogram_at(&store, 2, AHEAD + turn, 2 + turn);
         assert_eq!(refusals(&tally), []);
-        assert_eq!(store.sweep(1 + turn, 1 + turn), Expired::default());
+        assert_eq!(store.sweep(2 + turn, AT_ONCE), Expired::default());
     }
-    assert_eq!(store.sweep(11, 11).forgotten, 1, "when it is silent");
+    assert_eq!(store.sweep(11, AT_ONCE).forgotten, 1, "when it is silent");
 }
 
 /// Whether a point of the metric `x` finds its series without its attributes being read.
@@ -561,7 +528,7 @@ fn a_sender_that_starts_again_and_again_stays_fast_and_weighs_the_same() {
     }
     assert_eq!(store.series(), 1);
     assert_eq!(weights, [weights[0]; 5]);
-    store.sweep(9, 9);
+    store.sweep(9, AT_ONCE);
     assert_eq!(store.weight(), 0);
 }
 
@@ -574,7 +541,7 @@ fn the_series_of_all_that_are_too_many_leaves_no_weight_either() {
     let points = [Sent("a=1", 1, 2, 1), Sent("a=2", 1, 2, 1)];
     let tally = send(&store, "", 1, metric("x", DELTA), &points);
     assert_eq!((tally.taken, tally.odd), (2, vec![(Oddity::Overflow, 1)]));
-    store.sweep(9, 9);
+    store.sweep(9, AT_ONCE);
     assert_eq!(store.weight(), 0);
 }
 
@@ -594,7 +561,7 @@ fn a_delta_of_a_new_writer_is_stored_once_whatever_its_start() {
         assert_eq!(sent(1, Sent("a=1", 1, 10, 3)), (stored.clone(), line(3)));
         let taken_over = sent(2, Sent("a=1", start, 20, 4));
         assert_eq!(taken_over, (stored.clone(), line(4)), "{start}");
-        assert_eq!(store.sweep(2, 2), Expired::default(), "it was seen");
+        assert_eq!(store.sweep(2, AT_ONCE), Expired::default(), "it was seen");
         let next = sent(2, Sent("a=1", 20, 30, 1));
         assert_eq!(next, (stored, line(5)), "{start}");
     }
@@ -619,7 +586,7 @@ fn a_new_writer_that_has_no_value_takes_nothing_over() {
 
 #[test]
 fn all_of_it_holds_if_every_hash_is_the_same() {
-    let tests: [fn(); 20] = [
+    let tests: [fn(); 19] = [
         what_is_sent_is_on_the_page_in_order_and_replaced_by_what_is_newer,
         the_order_in_which_attributes_are_written_does_not_matter,
         one_that_is_absent_hides_only_itself_and_comes_back,
@@ -630,7 +597,6 @@ fn all_of_it_holds_if_every_hash_is_the_same() {
         nothing_is_kept_of_new_names_while_all_is_full,
         one_request_grows_the_memory_by_so_much_and_no_more,
         names_count_towards_what_one_request_may_take_and_the_next_may_bring_more,
-        what_is_silent_is_hidden_then_forgotten_and_leaves_nothing,
         a_target_is_described_once_and_two_are_told_apart,
         a_histogram_is_written_over_the_one_before,
         buckets_count_towards_the_memory_also_where_they_come_later,
@@ -644,4 +610,5 @@ fn all_of_it_holds_if_every_hash_is_the_same() {
     let known = include_str!("tests.rs").matches("#[test]\n").count();
     assert_eq!(known, tests.len() + 1, "a test is not on the list");
     hashing::same::with_one_hash(&tests);
+    hashing::same::with_one_hash(&expiry::ALL);
 }
