@@ -65,8 +65,7 @@ const DEFAULT_NAMESPACE: &str = "agents";
 /// Time to answer, longer than any operation takes: each has a deadline of its own.
 const REQUEST: Duration = Duration::from_secs(330);
 
-/// Time after which a connection without a request, or one whose reader takes nothing, is closed. A log that is followed may
-/// be silent for a while.
+/// Time after which a connection without a request is closed. A log that is followed may be silent for a while.
 const IDLE: Duration = Duration::from_secs(300);
 
 /// Bytes that the system keeps for a reader who does not take them.

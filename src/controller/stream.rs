@@ -12,7 +12,6 @@ mod service;
 mod settings;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::net::TcpListener;
@@ -45,9 +44,6 @@ const SEND_BUFFER: u32 = 16 * 1024;
 
 /// Bytes that we keep for it; also those of the head of its request.
 const OWN_BUFFER: u32 = 16 * 1024;
-
-/// Who takes nothing for so long, although something is sent at least every [`reader::HEARTBEAT`], is gone.
-const STALLED: Duration = Duration::from_secs(45);
 
 /// The ports, open.
 pub(super) struct Listeners {
@@ -138,7 +134,6 @@ fn serve(
         transport: Transport::Plain,
         limits: Limits {
             connections,
-            idle: STALLED,
             head_bytes: OWN_BUFFER,
             ..Limits::default()
         },

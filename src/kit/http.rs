@@ -88,6 +88,8 @@ pub struct Limits {
     /// Time a connection may lie idle between requests. Longer than the 90 s of Go's client, so that it is the client
     /// who gives up first: a server that closes may hit a request that is just being sent.
     pub idle: Duration,
+    /// Time in which a client must take something of what is there for it.
+    pub stall: Duration,
     /// Time to answer, from the end of the head; reading the body counts.
     pub request: Duration,
     /// Number of header lines.
@@ -105,6 +107,7 @@ impl Default for Limits {
             handshake: Duration::from_secs(5),
             head: Duration::from_secs(10),
             idle: Duration::from_secs(120),
+            stall: Duration::from_secs(30),
             request: Duration::from_secs(30),
             headers: 64,
             head_bytes: 64 * 1024,

@@ -17,7 +17,7 @@ use crate::kit::http::events::{Next, Place};
 use crate::kit::shutdown::Shutdown;
 
 /// Time between two signs of life.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Time after which a reader should come back.
 const RETRY: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ use super::key::Key;
 use super::message::{State, event};
 use super::reader::{Frames, Reader};
 use crate::api::contract::{queue, queue_event};
-use crate::kit::http::events::last_event;
+use crate::kit::http::events::{last_event, set_stream};
 use crate::kit::http::{TextBody, text};
 use crate::kit::shutdown::Shutdown;
 
@@ -67,6 +67,7 @@ impl Queue {
             answer.headers_mut().insert(header::RETRY_AFTER, later);
             return answer;
         };
+        let stalled = place.stalled();
         let first = (!resumed).then(|| self.first(asked.is_some()));
         let reader = Reader {
             place,
@@ -76,8 +77,7 @@ impl Queue {
         };
         let mut answer = Response::new(Either::Right(StreamBody::new(reader.frames())));
         set(&mut answer, "text/event-stream");
-        let unbuffered = HeaderValue::from_static("no");
-        answer.headers_mut().insert("x-accel-buffering", unbuffered);
+        set_stream(&mut answer, stalled);
         answer
     }
 

@@ -1,5 +1,5 @@
-//! What a connection is doing, and until when it may: the deadlines for heads and for idling, and whether it should make
-//! room for another.
+//! What a connection is doing, and until when it may: the deadlines for heads, for idling and for taking what is sent, and
+//! whether it should make room for another.
 //!
 //! hyper's header timer starts when the last answer is out, so it cannot tell a slow client from a resting one, and it
 //! does not run at all while the protocol is being guessed. Hence this: the bytes are watched instead.
@@ -9,7 +9,6 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use http::Version;
@@ -19,11 +18,11 @@ use tokio::{
     time::Instant,
 };
 
-use super::Limits;
+use super::{Limits, events::Stalled, metrics::Close};
 
 /// What a connection waits for while nothing is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waiting {
+enum Waiting {
     /// The first byte.
     First,
     /// The rest of a head.
@@ -32,7 +31,7 @@ pub(super) enum Waiting {
     Next,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct State {
     waiting: Waiting,
     since: Instant,
@@ -41,6 +40,10 @@ struct State {
     multiplexed: bool,
     /// It was asked to make room. A request that was quicker than the asking takes that back.
     yielding: bool,
+    /// Since when the client takes nothing of what is there for it.
+    blocked: Option<Instant>,
+    /// Who wants to know that the client was cut for that.
+    reader: Option<Stalled>,
 }
 
 impl State {
@@ -51,6 +54,8 @@ impl State {
             in_flight: 0,
             multiplexed: false,
             yielding: false,
+            blocked: None,
+            reader: None,
         }
     }
 
@@ -68,10 +73,15 @@ impl State {
 
     /// A client that still takes an answer is not idle.
     fn wrote(&mut self, now: Instant) {
+        self.blocked = None;
         match self.waiting {
             Waiting::Next => self.since = now,
             Waiting::First | Waiting::Head => {}
         }
+    }
+
+    fn blocked(&mut self, now: Instant) {
+        self.blocked.get_or_insert(now);
     }
 
     fn begin(&mut self, version: Version) {
@@ -86,12 +96,19 @@ impl State {
         self.since = now;
     }
 
-    fn due(&self, head: Duration, idle: Duration) -> Option<Instant> {
-        let allowed = match self.waiting {
-            Waiting::First | Waiting::Head => head,
-            Waiting::Next => idle,
+    fn due(&self, limits: &Limits) -> Option<(Instant, Close)> {
+        let (allowed, cause) = match self.waiting {
+            Waiting::First | Waiting::Head => (limits.head, Close::HeadDeadline),
+            Waiting::Next => (limits.idle, Close::Idle),
         };
-        (self.in_flight == 0).then(|| self.since + allowed)
+        let waits = (self.in_flight == 0).then(|| (self.since + allowed, cause));
+        let stalls = self
+            .blocked
+            .map(|since| (since + limits.stall, Close::Stalled));
+        [stalls, waits]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(due, _)| *due)
     }
 
     /// Since when it has waited with nothing in flight.
@@ -178,19 +195,29 @@ impl Activity {
         self.shared.asked.notified().await;
     }
 
-    /// When the connection should be closed if nothing happens; never while a request is in flight.
-    pub(super) fn due(&self, limits: &Limits) -> Option<Instant> {
-        self.lock().due(limits.head, limits.idle)
+    /// When the connection should be closed if nothing happens, and as what. While a request is in flight, only a client
+    /// that takes nothing can be overdue.
+    pub(super) fn due(&self, limits: &Limits) -> Option<(Instant, Close)> {
+        self.lock().due(limits)
+    }
+
+    /// Keeps whom to tell if the client is cut because it takes nothing.
+    pub(super) fn serves(&self, reader: Stalled) {
+        self.lock().reader = Some(reader);
+    }
+
+    /// Tells whoever wants to know why the connection is closed.
+    pub(super) fn closes(&self, cause: Close) {
+        let reader = self.lock().reader.take();
+        if let Some(reader) = reader.filter(|_| cause == Close::Stalled) {
+            reader.set();
+        }
     }
 
     /// Whether hyper may be told to close after what is in flight. Not while a head is coming in: that request would be
     /// lost, although its sender did nothing wrong.
     pub(super) fn may_close(&self) -> bool {
         self.lock().may_close()
-    }
-
-    pub(super) fn waiting(&self) -> Waiting {
-        self.lock().waiting
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -237,8 +264,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
 
 impl<T: AsyncWrite + Unpin> Watched<T> {
     fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            self.activity.lock().wrote(Instant::now());
+        let mut state = self.activity.lock();
+        match written {
+            Poll::Ready(_) => state.wrote(Instant::now()),
+            Poll::Pending => state.blocked(Instant::now()),
         }
         written
     }
@@ -268,7 +297,16 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        // Over TLS, bytes that were written may still wait to be taken.
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        let mut state = self.activity.lock();
+        match flushed {
+            // There may have been nothing to flush, so this is no sign of life.
+            Poll::Ready(_) => state.blocked = None,
+            Poll::Pending => state.blocked(Instant::now()),
+        }
+        drop(state);
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -278,21 +316,21 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
 
-    const HEAD: Duration = Duration::from_secs(10);
-    const IDLE: Duration = Duration::from_secs(120);
+    use super::*;
 
     /// What may happen to a connection.
     enum Event {
         Read,
         Wrote,
+        Blocked,
         Begin(Version),
         End,
     }
 
-    /// Plays events one second apart; gives the seconds until the connection is due, and whether it may close.
-    fn play(events: &[Event]) -> (Option<u64>, bool) {
+    /// Plays events one second apart; gives the seconds until the connection is due and as what, and whether it may close.
+    fn play(events: &[Event]) -> (Option<(u64, Close)>, bool) {
         let opened = Instant::now();
         let mut state = State::opened(opened);
         let mut now = opened;
@@ -301,49 +339,90 @@ mod tests {
             match event {
                 Event::Read => state.read(now),
                 Event::Wrote => state.wrote(now),
+                Event::Blocked => state.blocked(now),
                 Event::Begin(version) => state.begin(*version),
                 Event::End => state.end(now),
             }
         }
-        let due = state.due(HEAD, IDLE);
+        let limits = Limits {
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(120),
+            stall: Duration::from_secs(30),
+            ..Limits::default()
+        };
+        let due = state.due(&limits);
         (
-            due.map(|due| due.duration_since(now).as_secs()),
+            due.map(|(due, cause)| (due.duration_since(now).as_secs(), cause)),
             state.may_close(),
         )
     }
 
     #[test]
     fn deadlines_follow_what_the_connection_does() {
-        use Event::{Begin, End, Read, Wrote};
+        use Close::{HeadDeadline, Idle, Stalled};
+        use Event::{Begin, Blocked, End, Read, Wrote};
         const H1: Version = Version::HTTP_11;
         const H2: Version = Version::HTTP_2;
         let cases = [
-            ("silent after opening", vec![], Some(10), true),
-            ("first byte came", vec![Read], Some(10), false),
-            ("head comes slowly", vec![Read, Read, Read], Some(8), false),
+            (
+                "silent after opening",
+                vec![],
+                Some((10, HeadDeadline)),
+                true,
+            ),
+            (
+                "first byte came",
+                vec![Read],
+                Some((10, HeadDeadline)),
+                false,
+            ),
+            (
+                "head comes slowly",
+                vec![Read, Read, Read],
+                Some((8, HeadDeadline)),
+                false,
+            ),
             ("being answered", vec![Read, Begin(H1), Read], None, true),
             (
                 "resting between requests",
                 vec![Read, Begin(H1), End],
-                Some(120),
+                Some((120, Idle)),
                 true,
             ),
             (
                 "second head comes slowly",
                 vec![Read, Begin(H1), End, Read, Read],
-                Some(9),
+                Some((9, HeadDeadline)),
                 false,
             ),
             (
                 "client still takes the answer",
                 vec![Read, Begin(H1), End, Wrote],
-                Some(120),
+                Some((120, Idle)),
+                true,
+            ),
+            (
+                "client takes nothing of the answer",
+                vec![Read, Begin(H1), End, Wrote, Blocked, Blocked],
+                Some((29, Stalled)),
+                true,
+            ),
+            (
+                "client takes something again",
+                vec![Read, Begin(H1), End, Blocked, Blocked, Wrote],
+                Some((120, Idle)),
+                true,
+            ),
+            (
+                "client asks on and takes nothing",
+                vec![Read, Begin(H2), Begin(H2), End, Blocked],
+                Some((30, Stalled)),
                 true,
             ),
             (
                 "HTTP/2 ping while resting",
                 vec![Read, Begin(H2), End, Read],
-                Some(119),
+                Some((119, Idle)),
                 true,
             ),
             (

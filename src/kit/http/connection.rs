@@ -20,7 +20,7 @@ use tower::ServiceExt;
 
 use super::{
     HttpService, Limits, ServerMetrics, Transport,
-    activity::{Activity, Waiting, Watched},
+    activity::{Activity, Watched},
     metrics::Close,
 };
 use crate::kit::shutdown::Shutdown;
@@ -137,18 +137,16 @@ fn overdue(
     loop {
         let due = activity.due(limits);
         // The timer is moved only if it would be late; a request that comes and goes in between costs nothing.
-        if let Some(due) = due.filter(|due| *due < timer.deadline()) {
+        if let Some((due, _)) = due.filter(|(due, _)| *due < timer.deadline()) {
             timer.as_mut().reset(due);
         }
         ready!(timer.as_mut().poll(cx));
         match due {
-            Some(due) if due <= Instant::now() => {
-                return Poll::Ready(match activity.waiting() {
-                    Waiting::First | Waiting::Head => Close::HeadDeadline,
-                    Waiting::Next => Close::Idle,
-                });
+            Some((due, cause)) if due <= Instant::now() => {
+                activity.closes(cause);
+                return Poll::Ready(cause);
             }
-            Some(due) => timer.as_mut().reset(due),
+            Some((due, _)) => timer.as_mut().reset(due),
             None => timer.as_mut().reset(Instant::now() + limits.head),
         }
     }
@@ -173,6 +171,9 @@ async fn answer<S: HttpService>(
     let version = request.version();
     let _in_flight = activity.begin(version);
     let mut response = service.oneshot(request).await?;
+    if let Some(reader) = response.extensions_mut().remove() {
+        activity.serves(reader);
+    }
     // HTTP/2 has a frame for this, which hyper sends when the drain starts.
     if version != Version::HTTP_2 && shutdown.is_announced() {
         let headers = response.headers_mut();

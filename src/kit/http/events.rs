@@ -2,10 +2,11 @@
 //! and in bytes; a reader has nothing but its place in it, and who falls out of it is let go.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue, Response, header};
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -33,6 +34,31 @@ pub fn in_lines(lines: &Bytes, data: &[u8], part: usize) -> usize {
 pub fn last_event(headers: &HeaderMap) -> Option<&str> {
     let asked = headers.get(LAST_EVENT_ID)?.to_str().ok()?;
     Some(asked).filter(|id| !id.is_empty())
+}
+
+/// Makes an answer the stream of a reader: nobody between may hold events back, the connection ends with the stream, so that
+/// its reader learns of the end at once, and whoever cuts the connection can say why.
+pub fn set_stream<B>(answer: &mut Response<B>, stalled: Stalled) {
+    let headers = answer.headers_mut();
+    let unbuffered = HeaderValue::from_static("no");
+    headers.insert("x-accel-buffering", unbuffered);
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer.extensions_mut().insert(stalled);
+}
+
+/// Whether a reader was cut because it took nothing. Goes with the answer to who serves the connection.
+#[derive(Clone, Debug, Default)]
+pub struct Stalled(Arc<AtomicBool>);
+
+impl Stalled {
+    /// The reader is cut for that.
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// Something that is kept for readers.
@@ -115,6 +141,7 @@ pub enum Next<T> {
 pub struct Place<E> {
     hub: Arc<Hub<E>>,
     number: u64,
+    stalled: Stalled,
 }
 
 impl<E: Event> Hub<E> {
@@ -189,6 +216,7 @@ impl<E> Hub<E> {
         let place = Place {
             hub: Arc::clone(self),
             number,
+            stalled: Stalled::default(),
         };
         Some((place, resumed.is_some()))
     }
@@ -226,6 +254,11 @@ impl<E> Shared<E> {
 }
 
 impl<E> Place<E> {
+    /// Where to say that it is cut because it took nothing.
+    pub fn stalled(&self) -> Stalled {
+        self.stalled.clone()
+    }
+
     /// The next event that is picked for this reader; those that are not are passed over.
     pub fn next<T>(&self, mut pick: impl FnMut(&E) -> Option<T>) -> Next<T> {
         let mut shared = self.hub.lock();
@@ -254,7 +287,8 @@ impl<E> Drop for Place<E> {
         let before_first = shared.before_first();
         shared.closed += 1;
         let taken = shared.readers.remove(&self.number);
-        if taken.is_some_and(|taken| taken < before_first) {
+        let is_out = taken.is_some_and(|taken| taken < before_first);
+        if is_out || self.stalled.is_set() {
             shared.dropped += 1;
         }
     }
@@ -344,6 +378,18 @@ mod tests {
         let figures = hub.figures();
         assert_eq!((figures.opened, figures.closed, figures.dropped), (2, 2, 1));
         assert_eq!((figures.readers, figures.backlog), (0, 0));
+    }
+
+    #[test]
+    fn who_is_cut_because_it_takes_nothing_was_too_slow() {
+        let hub = hub(ROOM);
+        let (stalled, _) = hub.enter(None).unwrap();
+        let (gone, _) = hub.enter(None).unwrap();
+        publish(&hub, "x");
+        stalled.stalled().set();
+        drop((stalled, gone));
+        let figures = hub.figures();
+        assert_eq!((figures.opened, figures.closed, figures.dropped), (2, 2, 1));
     }
 
     #[test]

@@ -165,6 +165,8 @@ closed_labels! {
         HeadDeadline = "head_deadline",
         /// Nothing was asked for too long.
         Idle = "idle",
+        /// Nothing was taken of what was sent for too long.
+        Stalled = "stalled",
         /// It had waited longest, with nothing in flight, when another wanted in and there was no room.
         Displaced = "displaced",
         /// It was still busy when the drain was over.

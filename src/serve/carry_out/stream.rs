@@ -23,7 +23,7 @@ pub(in crate::serve) use hub::{About, Event, Filter, Hub, hub, tell};
 use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
 use crate::api::object::cause::listed;
-use crate::kit::http::events::{in_lines, last_event, lines};
+use crate::kit::http::events::{in_lines, last_event, lines, set_stream};
 use crate::serve::answer::{self, Answer};
 use crate::serve::auth::{Ask, Caller, Right};
 use crate::serve::fault::{Fault, Reason};
@@ -108,6 +108,7 @@ pub(in crate::serve) fn open(
         true => stream::empty().boxed(),
         false => first(asked.is_some()),
     };
+    let stalled = place.stalled();
     let reader = Reader {
         place,
         filter,
@@ -118,7 +119,9 @@ pub(in crate::serve) fn open(
         named,
         brief,
     };
-    Ok(answer::pieces("text/event-stream", reader.pieces(first)))
+    let mut answer = answer::pieces("text/event-stream", reader.pieces(first));
+    set_stream(&mut answer, stalled);
+    Ok(answer)
 }
 
 /// Those of these kinds that the caller may follow; refused if there is none.

@@ -16,7 +16,12 @@ use tokio::{
     time::{Instant, timeout},
 };
 
+use support::wait;
+
 use super::client::{DEADLINE, answer, ask, connect, get, send};
+
+/// More than the system keeps for a client who does not take it.
+const LARGE: usize = 32 * 1024 * 1024;
 
 /// A server in this process whose `/hold` answers when it is released.
 struct Running {
@@ -97,6 +102,7 @@ async fn serve(
             Err(error) => Ok(error.response()),
         },
         "/panic" => panic!("in a handler"),
+        "/large" => Ok(text(StatusCode::OK, vec![b'x'; LARGE])),
         _ => Ok(text(StatusCode::OK, "hello\n")),
     }
 }
@@ -211,6 +217,27 @@ async fn a_connection_that_rests_too_long_is_closed() {
     let page = running.metrics();
     let counted = "http_connections_closed_total{server=\"test\",cause=\"idle\"} 1";
     assert!(page.contains(counted), "{page}");
+    assert_eq!(running.end().await, Drained { cut: 0 });
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_of_an_answer_is_cut() {
+    let limits = Limits {
+        stall: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let running = Running::start(limits).await;
+    let mut stalled = connect(running.address).await;
+    send(&mut stalled, b"GET /large HTTP/1.1\r\nHost: test\r\n\r\n").await;
+    let taken = get(running.address, "/large").await;
+    assert_eq!(taken.body.len(), LARGE);
+    let counted = "http_connections_closed_total{server=\"test\",cause=\"stalled\"} 1";
+    let cut = wait::retry("an end of who stalls", DEADLINE, || async {
+        let page = running.metrics();
+        anyhow::ensure!(page.contains(counted), "{page}");
+        Ok(())
+    });
+    cut.await.expect("a client that is cut");
     assert_eq!(running.end().await, Drained { cut: 0 });
 }
 

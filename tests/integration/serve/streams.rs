@@ -1,11 +1,12 @@
 //! The streams: what happens to all objects, and how the queue stands.
 
 use agents::api::contract::{api_path, control_plane_event, env, queue, queue_event};
-use agents::api::kinds::AgentRun;
+use agents::api::kinds::{Agent, AgentRun};
 use agents::serve::variable;
 use anyhow::{Context, Result};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use support::metrics::Page;
 use support::sse::{Event, Reader};
 use support::{http, ports, wait};
 
@@ -140,7 +141,7 @@ async fn a_reader_sees_only_the_kinds_that_it_may_follow() -> Result<()> {
     assert!(told.get("resource").is_none(), "{told}");
     let more = json!({"apiVersion": "agents.proompteng.ai/v1alpha1", "kind": "Agent",
         "metadata": {"name": "second"}, "spec": {"providerRef": {"name": "shell"}}});
-    let agent: agents::api::kinds::Agent = serde_json::from_value(more)?;
+    let agent: Agent = serde_json::from_value(more)?;
     plane
         .scene
         .here
@@ -206,4 +207,64 @@ async fn the_queue_is_relayed_from_whoever_leads_and_says_so_when_nobody_does() 
         Ok(())
     })
     .await
+}
+
+/// Changes, each so large that what is kept for who is slow does not hold all of them.
+const CHANGES: usize = 120;
+const FILLING: usize = 200 * 1024;
+
+/// How many readers there are, came, went, and went because they were slow.
+pub(super) async fn counts(admin: &str) -> Result<[f64; 4]> {
+    let page = Page::scrape(admin).await?;
+    let labels = [("stream", "control-plane")];
+    let of = |name: &str| page.value(&format!("agents_serve_stream_{name}"), &labels);
+    let names = ["readers", "opened_total", "closed_total", "dropped_total"];
+    Ok(names.map(|name| of(name).unwrap_or(-1.0)))
+}
+
+#[tokio::test]
+async fn who_stalls_is_told_and_let_go_while_others_get_every_change() -> Result<()> {
+    support::kinds!();
+    let mut plane = Plane::start(&[]).await?;
+    let admin = plane.process.address("admin").await.to_string();
+    let token = plane.person("boss", ALL).await?;
+    let path = stream(&plane);
+    let ready = |event: &Event| event.name == control_plane_event::READY;
+    let mut prompt = Reader::open_as(plane.address, &path, None, &token).await?;
+    prompt.until(ready).await?;
+    let mut late = Reader::open_narrow_as(plane.address, &path, &token).await?;
+    late.until(ready).await?;
+    let deaf = Reader::open_narrow_as(plane.address, &path, &token).await?;
+    let agents = plane.scene.here.api::<Agent>();
+    let filling = "x".repeat(FILLING);
+    for number in 0..CHANGES {
+        let change = json!({"metadata": {"annotations": {"number": number.to_string(), "filling": filling}}});
+        agents
+            .patch("coder", &PatchParams::default(), &Patch::Merge(change))
+            .await?;
+        let next = prompt
+            .until(|event| event.name == control_plane_event::RESOURCE)
+            .await?;
+        let told = read(&next)["resource"]["metadata"]["annotations"]["number"].clone();
+        assert_eq!(told, number.to_string());
+    }
+    // Who reads on after all is told that it missed something, and that is the end.
+    let dropped = late
+        .until(|event| event.name == queue_event::DROPPED)
+        .await?;
+    let told = read(&dropped);
+    assert_eq!(told["reason"], "slow", "{told}");
+    assert!(told["missed"].as_u64() > Some(0), "{told}");
+    assert_eq!(late.next().await?, None);
+    // Who takes nothing hears nothing, and need not hang up to be gone.
+    wait::retry("who is deaf is let go", DEADLINE, || async {
+        let counts = counts(&admin).await?;
+        anyhow::ensure!(counts == [1.0, 3.0, 2.0, 2.0], "{counts:?}");
+        Ok(())
+    })
+    .await?;
+    drop(deaf);
+    plane.scene.run("one", json!({})).await?;
+    prompt.until(|event| about(event, "one", "ADDED")).await?;
+    Ok(())
 }
