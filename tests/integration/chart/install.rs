@@ -1,9 +1,9 @@
 //! The chart on a real cluster with real pods: installed, asked, scraped, upgraded, and removed again.
 
-mod alone;
 mod doctor;
 mod drift;
 mod ending;
+mod in_use;
 mod leaving;
 mod scraped;
 mod stage;

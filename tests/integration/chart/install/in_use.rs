@@ -1,5 +1,4 @@
-//! What a release goes through while people work: rungs, certificates and new versions. Requests must not fail for want of a
-//! processor, so nothing else runs beside.
+//! What a release goes through while people work: rungs, certificates and new versions.
 
 mod ladder;
 mod renewed;
