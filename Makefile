@@ -41,9 +41,12 @@ TURNS := chart::install::
 export RUST_TEST_THREADS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 # Profiles are in no ordinary build, so their tests are built apart, and without the controllers, which they do not need.
 PROFILE := cargo test --package agents --lib --no-default-features --features profile
+# Make carries out a line that names it even if it should only print it.
+AGAIN := $(MAKE)
 # What a run says is kept beside what cargo builds.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Clippy and the compiler share nothing but macros, so each has a folder: neither waits for the other.
+# It takes what is left of the processors, also beside the tests: it is waited for before those that need the machine alone.
 LINT := --target-dir '$(TARGET)/lint'
 # Who drives a program that is measured need not be linked as that program is, which takes minutes. The lab must be beside it.
 DRIVER := cargo build --quiet --profile simulation --package agents-tests --bin lab && \
@@ -63,21 +66,22 @@ test: ## Lint, then unit and integration tests on a real Kubernetes; ends with t
 	@echo '==> Building the lab program'
 	@cargo build --package agents-tests --bin lab
 	@$(LAB) left-out --forget
-	@echo '==> Building Kubernetes, Prometheus and cargo-deny and linting in the background, while the sources are compiled'
-	@setsid $(LAB) build >/dev/null & tools=$$!; setsid $(MAKE) lint >'$(TARGET)/lint.log' 2>&1 & lint=$$!; \
-		trap 'kill -- -$$tools -$$lint $$tools $$lint 2>/dev/null || true' EXIT; \
-		cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools && \
-		{ wait $$lint && linted=0 || linted=1; cat '$(TARGET)/lint.log'; trap - EXIT; exit $$linted; }
-	@echo '==> Running the tests, those of releases in the background'
-	@setsid cargo test --test integration -- --test-threads=1 $(TURNS) >'$(TARGET)/turns.log' 2>&1 & turns=$$!; \
-	trap 'kill -- -$$turns 2>/dev/null || true' EXIT; \
+	@echo '==> Building Kubernetes and Prometheus and linting in the background, while the sources are compiled'
+	@setsid $(LAB) build >/dev/null & tools=$$!; turns=$$tools; \
+	setsid nice -n 19 $(AGAIN) lint >'$(TARGET)/lint.log' 2>&1 & lint=$$!; \
+	trap 'kill -- -$$tools -$$lint -$$turns $$tools $$lint $$turns 2>/dev/null || true' EXIT; \
+	cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools || exit 1; \
+	kill -0 $$lint 2>/dev/null || wait $$lint || { cat '$(TARGET)/lint.log'; exit 1; }; \
+	echo '==> Running the tests, those of releases in the background'; \
+	setsid cargo test --test integration -- --test-threads=1 $(TURNS) >'$(TARGET)/turns.log' 2>&1 & turns=$$!; \
 	cargo test --no-fail-fast -- --skip $(ALONE) --skip $(TURNS) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \
 	$(PROFILE) admin::profile 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
 	echo '==> Waiting for the tests of releases'; \
-	wait $$turns || failed=1; trap - EXIT; tee --append '$(TARGET)/test.log' <'$(TARGET)/turns.log'; \
+	wait $$turns || failed=1; tee --append '$(TARGET)/test.log' <'$(TARGET)/turns.log'; \
+	wait $$lint || failed=1; cat '$(TARGET)/lint.log'; trap - EXIT; \
 	echo '==> Running the tests that need the machine for themselves'; \
 	cargo test --test integration -- --test-threads=1 --skip $(TURNS) $(ALONE) 2>&1 | tee --append '$(TARGET)/test.log' || failed=1; \
-	$(MAKE) counts && exit $$failed
+	$(AGAIN) counts && exit $$failed
 
 .PHONY: counts
 counts: ## Show how the last `make test` went; fails if a test was left out that tests/left-out.txt does not name
