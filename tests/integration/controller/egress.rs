@@ -108,8 +108,8 @@ async fn machines() -> Result<Vec<SocketAddr>> {
             slices.create(&PostParams::default(), &slice).await?
         }
     };
-    let ports = slice.ports.iter().flatten().filter_map(|port| port.port);
-    let port = u16::try_from(ports.last().context("a port")?)?;
+    let mut ports = slice.ports.iter().flatten().filter_map(|port| port.port);
+    let port = u16::try_from(ports.next().context("a port")?)?;
     let addresses = slice.endpoints.iter();
     let addresses = addresses.flat_map(|endpoint| &endpoint.addresses);
     let machines = addresses.map(|address| Ok(SocketAddr::new(address.parse()?, port)));

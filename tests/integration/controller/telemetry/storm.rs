@@ -52,6 +52,7 @@ impl Storm {
             (env::EVENTS_RATE_LIMIT_PER_MIN, &PER_MINUTE.to_string()),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &receiver.endpoint()),
             ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
+            ("OTEL_TRACES_EXPORTER", "none"),
         ])
         .await?;
         let names = (0..objects).map(|number| format!("signal-{number}"));
