@@ -2,6 +2,7 @@
 
 mod away;
 pub(crate) mod custody;
+mod egress;
 mod kinds;
 mod lease;
 mod policy;

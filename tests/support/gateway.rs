@@ -1,7 +1,8 @@
 //! A way to the API server that notes what is written, and that can close after a write of one's choice: the write is
-//! made, but whoever made it never hears of it. So a crash can be tried at every step without a line of code for it.
+//! made, but whoever made it never hears of it. So a crash can be tried at every step without a line of code for it. It can
+//! also hold requests back, or cut their connections.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -47,18 +48,20 @@ struct Shared {
     /// Writes whose answer was passed on.
     answered: AtomicUsize,
     asides: Mutex<Vec<String>>,
+    reads: Mutex<Vec<String>>,
     refused: Mutex<Vec<String>>,
     closed: watch::Sender<bool>,
-    held: watch::Sender<Option<Held>>,
-    /// Requests that were held back so far.
-    holding: watch::Sender<usize>,
+    held: watch::Sender<Option<Which>>,
+    cut: watch::Sender<Option<Which>>,
+    /// Requests that were held back or cut so far.
+    stopped: watch::Sender<usize>,
     altered: watch::Sender<Option<fn(&mut Value)>>,
     /// What answers say of the time, if not the truth.
     time: watch::Sender<Option<HeaderValue>>,
 }
 
-/// Which requests are held back, by method and path.
-type Held = fn(&Method, &str) -> bool;
+/// Which requests are held back or cut, by method and path.
+type Which = fn(&Method, &str) -> bool;
 
 impl Gateway {
     /// Opens a way to the API server of a kubeconfig, with all rights that it gives. It closes after so many writes.
@@ -83,10 +86,12 @@ impl Gateway {
             writes: Mutex::default(),
             answered: AtomicUsize::new(0),
             asides: Mutex::default(),
+            reads: Mutex::default(),
             refused: Mutex::default(),
             closed: sender,
             held: watch::Sender::new(None),
-            holding: watch::Sender::new(0),
+            cut: watch::Sender::new(None),
+            stopped: watch::Sender::new(0),
             altered: watch::Sender::new(None),
             time: watch::Sender::new(None),
         });
@@ -122,6 +127,11 @@ impl Gateway {
         locked(&self.shared.asides).clone()
     }
 
+    /// What was read so far, as paths.
+    pub fn reads(&self) -> Vec<String> {
+        locked(&self.shared.reads).clone()
+    }
+
     /// What the API server did not allow, as method and path.
     pub fn refused(&self) -> Vec<String> {
         locked(&self.shared.refused).clone()
@@ -133,21 +143,32 @@ impl Gateway {
     }
 
     /// Holds such requests back from now on. Who breaks one off has never made it.
-    pub fn hold(&self, held: Held) {
+    pub fn hold(&self, held: Which) {
         self.shared.held.send_replace(Some(held));
+    }
+
+    /// Cuts the connections of such requests from now on, before they are made.
+    pub fn cut(&self, cut: Which) {
+        self.shared.cut.send_replace(Some(cut));
     }
 
     /// Waits until some request was held back.
     pub async fn until_holding(&self, deadline: Duration) -> Result<()> {
-        let mut holding = self.shared.holding.subscribe();
-        let waited = timeout(deadline, holding.wait_for(|holding| *holding > 0)).await;
-        waited.context("nothing was held back in time")??;
+        self.until_stopped(1, deadline).await
+    }
+
+    /// Waits until so many requests were held back or cut.
+    pub async fn until_stopped(&self, count: usize, deadline: Duration) -> Result<()> {
+        let mut stopped = self.shared.stopped.subscribe();
+        let waited = timeout(deadline, stopped.wait_for(|stopped| *stopped >= count)).await;
+        waited.with_context(|| format!("not {count} requests were stopped in time"))??;
         Ok(())
     }
 
-    /// Lets pass what was held back.
+    /// Lets pass what was held back, and cuts nothing any more.
     pub fn release(&self) {
         self.shared.held.send_replace(None);
+        self.shared.cut.send_replace(None);
     }
 
     /// Changes what the API server says about its kinds, as one with other CRDs would.
@@ -182,12 +203,17 @@ impl Shared {
             return pending().await;
         }
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let passes = |held: &Option<Held>| !held.is_some_and(|held| held(&method, &path));
+        let passes = |stop: &Option<Which>| !stop.is_some_and(|stop| stop(&method, &path));
         let mut held = self.held.subscribe();
-        if !passes(&held.borrow()) {
-            self.holding.send_modify(|holding| *holding += 1);
+        let is_cut = !passes(&self.cut.borrow());
+        if is_cut || !passes(&held.borrow()) {
+            self.stopped.send_modify(|stopped| *stopped += 1);
         }
+        ensure!(!is_cut, "{method} {path} is cut");
         held.wait_for(passes).await?;
+        if method == Method::GET {
+            locked(&self.reads).push(path.clone());
+        }
         let is_last = counted(&method, &path).map(|write| self.note(write));
         if is_last.is_none() && method != Method::GET {
             locked(&self.asides).push(format!("{method} {path}"));

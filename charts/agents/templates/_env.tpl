@@ -54,8 +54,6 @@
 {{- $texts := dict
   "JANGAR_AGENT_RUNNER_IMAGE" (include "agents.runnerImage" .)
   "JANGAR_AGENT_IMAGE" $v.runtime.agentImage
-  "JANGAR_SCHEDULE_RUNNER_IMAGE" $v.runtime.scheduleRunnerImage
-  "JANGAR_SCHEDULE_SERVICE_ACCOUNT" $v.runtime.scheduleServiceAccount
   "JANGAR_AGENT_RUNNER_SERVICE_ACCOUNT" (include "agents.runnerAccountOfRuns" .)
   "JANGAR_AGENT_RUNNER_PRIORITY_CLASS" $work.priorityClassName
   "JANGAR_AGENT_RUNNER_SCHEDULER_NAME" $work.schedulerName

@@ -65,16 +65,13 @@ impl ApiServer {
         keep_from: impl FnOnce(Vec<Place>),
     ) -> Result<(), Fault> {
         let mut looked = self.looked.lock().await;
-        if looked.is_some_and(|last| last.elapsed() < FRESH) {
+        if !is_due(*looked, Instant::now()) {
             return Ok(());
         }
         let api: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
-        match api.get(NAME).await {
-            Ok(slice) => keep_from(machines(&slice)),
-            // No such object, or no such group: what can be known is known.
-            Err(kube::Error::Api(status)) if status.code == 404 => keep_from(Vec::new()),
-            Err(kube::Error::Api(status)) if status.code == 403 => self.say_what_is_not_checked(),
-            Err(error) => return Err(Fault::new(LOOK, Class::Retryable, &error.to_string())),
+        match judge(api.get(NAME).await)? {
+            Some(machines) => keep_from(machines),
+            None => self.say_what_is_not_checked(),
         }
         *looked = Some(Instant::now());
         Ok(())
@@ -105,6 +102,26 @@ pub(super) fn known(config: &Config) -> Vec<Place> {
         places.push((host.to_owned(), port));
     }
     places
+}
+
+/// Whether it is time for another look.
+fn is_due(last: Option<Instant>, now: Instant) -> bool {
+    last.is_none_or(|last| now.duration_since(last) >= FRESH)
+}
+
+/// What the answer to a look says about where the machines are; none if that may not be known.
+///
+/// # Errors
+///
+/// When it does not say: the next one may.
+fn judge(answer: kube::Result<EndpointSlice>) -> Result<Option<Vec<Place>>, Fault> {
+    match answer {
+        Ok(slice) => Ok(Some(machines(&slice))),
+        // No such object, or no such group: what can be known is known.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Some(Vec::new())),
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+        Err(error) => Err(Fault::new(LOOK, Class::Retryable, &error.to_string())),
+    }
 }
 
 /// Every address under every port.

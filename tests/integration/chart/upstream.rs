@@ -124,7 +124,7 @@ async fn every_refused_value_is_named_with_what_to_use_instead() -> Result<()> {
         .iter()
         .filter(|row| row.shows.starts_with("refused"))
         .collect();
-    assert_eq!(refused.len(), 10);
+    assert_eq!(refused.len(), 12);
     for row in &refused {
         assert!(
             said.contains(&format!("  - {}: `", row.path)),
@@ -132,7 +132,7 @@ async fn every_refused_value_is_named_with_what_to_use_instead() -> Result<()> {
             row.path
         );
     }
-    assert!(said.contains("10 of the values cannot be used"), "{said}");
+    assert!(said.contains("12 of the values cannot be used"), "{said}");
     Ok(())
 }
 
@@ -145,6 +145,7 @@ async fn what_the_earlier_chart_says_by_default_of_refused_values_is_accepted() 
         "agentComms": {"enabled": false, "subjects": [], "nats": {"url": "", "userSecret": {"name": ""}}},
         "argocdHooks": {"enabled": false, "image": {"repository": "bitnami/kubectl", "tag": "1.30.1"}},
         "metrics": {"path": "/metrics"}, "runner": {"image": {"pullPolicy": "IfNotPresent"}},
+        "runtime": {"scheduleRunnerImage": "", "scheduleServiceAccount": ""},
         "controllers": {"enabled": true},
         "controller": {"jobTtlSeconds": 600, "jobTtlSecondsAfterFinished": 600},
     });

@@ -400,18 +400,6 @@ const MAPPED: &[Row] = &[
         "a:1",
     ),
     (
-        "runtime.scheduleRunnerImage",
-        r#""s:1""#,
-        "JANGAR_SCHEDULE_RUNNER_IMAGE",
-        "s:1",
-    ),
-    (
-        "runtime.scheduleServiceAccount",
-        r#""s""#,
-        "JANGAR_SCHEDULE_SERVICE_ACCOUNT",
-        "s",
-    ),
-    (
         "runnerServiceAccount.create",
         "true",
         "JANGAR_AGENT_RUNNER_SERVICE_ACCOUNT",

@@ -125,9 +125,19 @@ pub const TABLE: &[Variable] = &[
     setting("RUNNER_PRIORITY_CLASS", env::RUNNER_PRIORITY_CLASS, PODS),
     setting("RUNNER_SCHEDULER_NAME", env::RUNNER_SCHEDULER_NAME, PODS),
     // Schedules.
-    other("JANGAR_SCHEDULE_RUNNER_IMAGE", Accepted(SCHEDULES)),
+    other(
+        "JANGAR_SCHEDULE_RUNNER_IMAGE",
+        Refused(
+            "a schedule makes its runs itself, so no pod would have this image; leave it out, and set JANGAR_AGENT_RUNNER_IMAGE for runs that name none",
+        ),
+    ),
     other("JANGAR_IMAGE", Accepted(SCHEDULES)),
-    other("JANGAR_SCHEDULE_SERVICE_ACCOUNT", Accepted(SCHEDULES)),
+    other(
+        "JANGAR_SCHEDULE_SERVICE_ACCOUNT",
+        Refused(
+            "a schedule makes its runs itself, with the rights of the controllers and not of this account; leave it out, and set JANGAR_AGENT_RUNNER_SERVICE_ACCOUNT for the account that runs have",
+        ),
+    ),
     other("JANGAR_SERVICE_ACCOUNT_NAME", Accepted(SCHEDULES)),
     // Who leads.
     setting("POD_NAMESPACE", env::POD_NAMESPACE, OWN_LEASE),
