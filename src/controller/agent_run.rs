@@ -39,7 +39,7 @@ use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
 use super::runs::{Graves, Untried, is_job_new, is_pod_new, strays};
-use crate::api::condition::Lifecycle;
+use crate::api::condition::Hindrance;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
@@ -243,7 +243,7 @@ impl Wakes {
                 return;
             };
             let namespace = object.namespace().unwrap_or_default();
-            let held = [Lifecycle::Exceeded, Lifecycle::MissingBudget].map(Lifecycle::as_str);
+            let held = [Hindrance::Exceeded, Hindrance::MissingBudget].map(Hindrance::as_str);
             let waiting = |run: &AgentRun| {
                 status::blocked_reason(run).is_some_and(|reason| held.contains(&reason))
             };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 
 use super::figures::{Figures, Load, Named, Ranked, Rest};
-use crate::api::condition::{ConditionType, Lifecycle};
+use crate::api::condition::{ConditionType, Hindrance};
 use crate::api::kinds::AgentRun;
 use crate::cli::run::view::ended;
 
@@ -78,12 +78,7 @@ pub(in crate::cli) fn held_back(run: &AgentRun) -> Option<&str> {
 
 /// Whether a run that is held back for this only waits for its turn.
 pub(in crate::cli) fn is_turn(reason: &str) -> bool {
-    let turns = [
-        Lifecycle::ConcurrencyLimit,
-        Lifecycle::QueueLimit,
-        Lifecycle::RateLimit,
-    ];
-    turns.iter().any(|one| one.as_str() == reason)
+    Hindrance::parse(reason).is_some_and(Hindrance::is_capacity)
 }
 
 fn ranked(mut all: Vec<Named>) -> Ranked {
