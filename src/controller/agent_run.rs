@@ -50,7 +50,8 @@ use plan::pods::DISRUPTION;
 use plan::{Action, Observed};
 use turn::job_ref;
 
-pub(super) use admission::{Book as RunBook, Figures, Sort};
+pub(crate) use admission::load;
+pub(super) use admission::{Book as RunBook, Sort};
 pub(super) use apply::{gone, release, with, without};
 pub(super) use job::template::render;
 pub(super) use plan::evidence::{Trace, deadline, never_made};

@@ -9,6 +9,7 @@ mod book;
 mod figures;
 mod index;
 mod limits;
+pub(crate) mod load;
 mod room;
 mod scope;
 #[cfg(test)]
@@ -16,7 +17,6 @@ mod tests;
 mod ticket;
 
 pub(crate) use book::Book;
-pub(crate) use figures::Figures;
 pub(crate) use limits::Limits;
 pub(crate) use scope::Sort;
 pub(super) use ticket::{Ticket, makes_room};
