@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt, TryFutureExt};
 
-pub(crate) use agent_run::{Keep, job_ttl};
+pub(crate) use agent_run::{Keep, LogGone, load};
 pub use args::{Args, Config, variables};
 pub(crate) use kinds::plain::{decision, spent};
 pub(crate) use policy::is_of_policy;

@@ -4,12 +4,14 @@
 //! what [`health`](Health::of) concludes from the facts of one pass.
 
 mod health;
+mod hindrance;
 mod reason;
 pub(crate) mod stamp;
 #[cfg(test)]
 mod tests;
 
 pub use health::Health;
+pub use hindrance::Hindrance;
 pub use reason::{Lifecycle, Reason};
 
 use jiff::Timestamp;

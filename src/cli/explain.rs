@@ -13,10 +13,12 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
 use kube::api::ListParams;
+use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::run::view;
 use super::session::{Access, ask, list_all};
-use super::shown::{plain, print};
+use super::shown::{Output, document, plain, print};
 use crate::api::contract::label;
 use crate::api::kinds::AgentRun;
 use crate::kit::exit::Exit;
@@ -31,6 +33,9 @@ pub struct Args {
     /// the cluster that has a webhook.
     #[arg(long, value_name = "NAMESPACE")]
     policy_of: Option<String>,
+    /// How it is shown.
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
     /// Name of the run.
     run: String,
 }
@@ -67,8 +72,20 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         verdict: verdict.ok(),
         now: Timestamp::now(),
     };
-    print(&format!("{}\n", plain(&text(&facts))))?;
+    let text = plain(&text(&facts));
+    match args.output {
+        Output::Text => print(&format!("{text}\n"))?,
+        Output::Json => print(&document(&told(&facts.run, &text), false)?)?,
+    }
     Ok(Exit::Done)
+}
+
+/// The same for programs: how the run stands, by the words of its status, and the text.
+fn told(run: &AgentRun, text: &str) -> Value {
+    let reason = view::told(run).and_then(|told| told.reason.as_deref());
+    json!({
+        "namespace": run.namespace(), "name": run.name_any(), "phase": view::phase(run), "reason": reason, "text": text,
+    })
 }
 
 fn said(event: &Event) -> Said {

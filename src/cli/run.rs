@@ -64,6 +64,9 @@ struct WaitArgs {
     name: String,
     #[command(flatten)]
     patience: Patience,
+    /// How the run is shown at its end; only how it ended if left out.
+    #[arg(short, long, value_enum)]
+    output: Option<Format>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,6 +78,9 @@ struct CancelArgs {
     wait: bool,
     #[command(flatten)]
     patience: Patience,
+    /// How the run is shown, at its end if that is waited for; only what becomes of it if left out.
+    #[arg(short, long, value_enum)]
+    output: Option<Format>,
 }
 
 /// A time as people write it.
@@ -93,9 +99,11 @@ pub async fn run(args: Args) -> Result<Exit, Failure> {
         Command::Submit(args) => submit::run(&access, &args).await,
         Command::List(args) => list::run(&access.connect().await?, &args).await,
         Command::Get(args) => list::one(&access.connect().await?, &args).await,
-        Command::Wait(WaitArgs { name, patience }) => {
-            wait::until_over(&access.connect().await?, &name, patience.timeout).await
-        }
+        Command::Wait(WaitArgs {
+            name,
+            patience,
+            output,
+        }) => wait::until_over(&access.connect().await?, &name, patience.timeout, output).await,
         Command::Logs(args) => logs::run(&access.connect().await?, &args).await,
         Command::Cancel(args) => cancel(&access.connect().await?, &args).await,
     }
@@ -112,10 +120,16 @@ async fn cancel(session: &Session, args: &CancelArgs) -> Result<Exit, Failure> {
         name,
         wait,
         patience,
+        output,
     } = args;
-    match view::ended(&read(session, name).await?) {
+    let say = |run: &AgentRun, words: &str| match output {
+        Some(format) => list::show(run, *format),
+        None => print(&format!("{name} {words}.\n")),
+    };
+    let before = read(session, name).await?;
+    match view::ended(&before) {
         Some(Phase::Cancelled) => {
-            print(&format!("{name} was cancelled before.\n"))?;
+            say(&before, "was cancelled before")?;
             return Ok(Exit::Done);
         }
         Some(phase) => {
@@ -132,12 +146,19 @@ async fn cancel(session: &Session, args: &CancelArgs) -> Result<Exit, Failure> {
     };
     let patch = Patch::Merge(json!({"spec": {"cancel": true}}));
     let runs = session.api::<AgentRun>();
-    ask("cancel the run", runs.patch(name, &params, &patch)).await?;
-    print(&format!("{name} is being cancelled.\n"))?;
+    let asked = ask("cancel the run", runs.patch(name, &params, &patch)).await?;
+    // One document only: the run as it is at its end.
+    if !wait || output.is_none() {
+        say(&asked, "is being cancelled")?;
+    }
     if !wait {
         return Ok(Exit::Done);
     }
-    match wait::end(session, name, patience.timeout).await? {
+    let (run, phase) = wait::end(session, name, patience.timeout).await?;
+    if let Some(format) = output {
+        list::show(&run, *format)?;
+    }
+    match phase {
         Phase::Cancelled => Ok(Exit::Done),
         phase @ (Phase::Pending | Phase::Running | Phase::Succeeded | Phase::Failed) => Err(
             Failure::new(format!("{name} ended {phase} before it could be cancelled")),

@@ -12,6 +12,7 @@ mod find;
 mod gather;
 mod job;
 mod line;
+mod log_gone;
 mod plan;
 mod retention;
 mod rules;
@@ -39,7 +40,7 @@ use super::driver::queue::Priority;
 use super::driver::{Reconciler, Work};
 use super::runs::documents::Conflicts;
 use super::runs::{Graves, Untried, is_job_new, is_pod_new, strays};
-use crate::api::condition::Lifecycle;
+use crate::api::condition::Hindrance;
 use crate::api::contract::label;
 use crate::api::kind::Kind;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
@@ -50,13 +51,14 @@ use plan::pods::DISRUPTION;
 use plan::{Action, Observed};
 use turn::job_ref;
 
-pub(super) use admission::{Book as RunBook, Figures, Sort};
+pub(crate) use admission::load;
+pub(super) use admission::{Book as RunBook, Sort};
 pub(super) use apply::{gone, release, with, without};
 pub(super) use job::template::render;
+pub(crate) use log_gone::LogGone;
 pub(super) use plan::evidence::{Trace, deadline, never_made};
 pub(super) use plan::pods::{detail, is_at_work, never_ran, report, works};
 pub(super) use plan::{Why, claimed_by};
-pub(crate) use retention::job_ttl;
 pub(super) use retention::keep_for;
 pub(crate) use settings::Keep;
 pub(super) use settings::Settings;
@@ -243,7 +245,7 @@ impl Wakes {
                 return;
             };
             let namespace = object.namespace().unwrap_or_default();
-            let held = [Lifecycle::Exceeded, Lifecycle::MissingBudget].map(Lifecycle::as_str);
+            let held = [Hindrance::Exceeded, Hindrance::MissingBudget].map(Hindrance::as_str);
             let waiting = |run: &AgentRun| {
                 status::blocked_reason(run).is_some_and(|reason| held.contains(&reason))
             };

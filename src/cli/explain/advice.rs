@@ -1,61 +1,50 @@
 //! What to do about a run, by the word that says why it stands as it does.
 
-use crate::api::condition::Lifecycle;
+use crate::api::condition::{Hindrance, Lifecycle};
 use crate::api::custody::Class;
 use crate::api::object::cause;
 use crate::controller::is_of_policy;
-
-/// Reasons for which a run is held back, and what to do about each.
-pub(super) const BLOCKED: &[(Lifecycle, &str)] = &[
-    (
-        Lifecycle::ConcurrencyLimit,
-        "It begins by itself when another one ends; JANGAR_AGENTS_CONTROLLER_CONCURRENCY_NAMESPACE, _AGENT and _CLUSTER of \
-         the controllers set how many may run at a time.",
-    ),
-    (
-        Lifecycle::QueueLimit,
-        "It gets into line by itself when the line is shorter; JANGAR_AGENTS_CONTROLLER_QUEUE_NAMESPACE, _REPO and _CLUSTER of \
-         the controllers set how many may wait.",
-    ),
-    (
-        Lifecycle::RateLimit,
-        "It begins by itself when the window is over; JANGAR_AGENTS_CONTROLLER_RATE_NAMESPACE, _REPO, _CLUSTER and \
-         _WINDOW_SECONDS of the controllers set how many may begin in which time.",
-    ),
-    (
-        Lifecycle::Exceeded,
-        "It begins by itself when the Budget has room again: raise its limits, or wait until other runs have ended.",
-    ),
-    (Lifecycle::MissingAgent, MAKE_IT),
-    (Lifecycle::MissingProvider, MAKE_IT),
-    (Lifecycle::MissingImplementation, MAKE_IT),
-    (Lifecycle::MissingMemory, MAKE_IT),
-    (Lifecycle::MissingBudget, MAKE_IT),
-    (Lifecycle::MissingVcsProvider, MAKE_IT),
-    (Lifecycle::SecretNotFound, MAKE_IT),
-    (Lifecycle::SecretKeyMissing, MAKE_IT),
-    (Lifecycle::ConfigMapNotFound, MAKE_IT),
-    (Lifecycle::ConfigMapKeyMissing, MAKE_IT),
-    (Lifecycle::ClaimNotFound, MAKE_IT),
-    (
-        Lifecycle::JobNameConflict,
-        "Remove the other object, or submit the run under another name; it fails when AGENTS_REFERENCE_GRACE_SECONDS of the \
-         controllers are over.",
-    ),
-    (
-        Lifecycle::PodNotEnding,
-        "See whether its node is lost; only if it is certain that the pod does not work any more, delete it with --force.",
-    ),
-];
 
 const MAKE_IT: &str = "Make what is missing, or correct the name; the run goes on by itself then, and fails when \
     AGENTS_REFERENCE_GRACE_SECONDS of the controllers are over.";
 
 /// What to do about a run that is held back.
-pub(super) fn of_blocked(reason: Lifecycle) -> Option<&'static str> {
-    let mut all = BLOCKED.iter();
-    all.find(|(word, _)| *word == reason)
-        .map(|(_, advice)| *advice)
+pub(super) const fn of_blocked(reason: Hindrance) -> &'static str {
+    match reason {
+        Hindrance::ConcurrencyLimit => {
+            "It begins by itself when another one ends; JANGAR_AGENTS_CONTROLLER_CONCURRENCY_NAMESPACE, _AGENT and _CLUSTER of \
+             the controllers set how many may run at a time."
+        }
+        Hindrance::QueueLimit => {
+            "It gets into line by itself when the line is shorter; JANGAR_AGENTS_CONTROLLER_QUEUE_NAMESPACE, _REPO and _CLUSTER of \
+             the controllers set how many may wait."
+        }
+        Hindrance::RateLimit => {
+            "It begins by itself when the window is over; JANGAR_AGENTS_CONTROLLER_RATE_NAMESPACE, _REPO, _CLUSTER and \
+             _WINDOW_SECONDS of the controllers set how many may begin in which time."
+        }
+        Hindrance::Exceeded => {
+            "It begins by itself when the Budget has room again: raise its limits, or wait until other runs have ended."
+        }
+        Hindrance::MissingAgent
+        | Hindrance::MissingProvider
+        | Hindrance::MissingImplementation
+        | Hindrance::MissingMemory
+        | Hindrance::MissingBudget
+        | Hindrance::MissingVcsProvider
+        | Hindrance::SecretNotFound
+        | Hindrance::SecretKeyMissing
+        | Hindrance::ConfigMapNotFound
+        | Hindrance::ConfigMapKeyMissing
+        | Hindrance::ClaimNotFound => MAKE_IT,
+        Hindrance::JobNameConflict => {
+            "Remove the other object, or submit the run under another name; it fails when AGENTS_REFERENCE_GRACE_SECONDS of the \
+             controllers are over."
+        }
+        Hindrance::PodNotEnding => {
+            "See whether its node is lost; only if it is certain that the pod does not work any more, delete it with --force."
+        }
+    }
 }
 
 /// What to do about a run that ended badly.
@@ -97,9 +86,8 @@ pub(super) fn of_end(
             "Look at the other run, or submit with another key if the work is to be done once more.",
         );
     }
-    let lacking = BLOCKED
-        .iter()
-        .any(|(word, advice)| *advice == MAKE_IT && lifecycle == Some(*word));
+    let waited_for = lifecycle.and_then(|word| Hindrance::parse(word.as_str()));
+    let lacking = waited_for.is_some_and(|reason| of_blocked(reason) == MAKE_IT);
     lacking.then_some(
         "Make what is missing and submit the run again: a run that has ended stays as it is.",
     )

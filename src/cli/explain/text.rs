@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::policy::Verdict;
 use super::{advice, evidence};
-use crate::api::condition::{Condition, ConditionType, Lifecycle};
+use crate::api::condition::{Condition, ConditionType, Hindrance, Lifecycle};
 use crate::api::custody::Class;
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::shared::{JobMissing, JobRef};
@@ -145,7 +145,7 @@ fn why(run: &AgentRun) -> Told {
         sentences.extend(waits_for(run));
         return Told {
             sentences,
-            advice: Lifecycle::parse(word).and_then(advice::of_blocked),
+            advice: Hindrance::parse(word).map(advice::of_blocked),
         };
     }
     let Some(told) = view::told(run) else {

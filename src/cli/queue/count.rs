@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 
-use super::figures::{Figures, Load, Named, Ranked, Rest};
-use crate::api::condition::{ConditionType, Lifecycle};
+use crate::api::condition::{ConditionType, Hindrance};
 use crate::api::kinds::AgentRun;
 use crate::cli::run::view::ended;
+use crate::controller::load::{Figures, Load, Named, Ranked, Rest};
 
 /// Scopes of one sort that are told one by one.
 const TOP: usize = 20;
@@ -57,7 +57,7 @@ fn take(load: &mut Load, run: &AgentRun) {
     }
     let reason = held_back(run);
     if let Some(reason) = reason {
-        *load.blocked.entry(reason.to_owned()).or_default() += 1;
+        *load.blocked.entry(reason.to_owned().into()).or_default() += 1;
     }
     if reason.is_none_or(is_turn) {
         load.waiting += 1;
@@ -78,12 +78,7 @@ pub(in crate::cli) fn held_back(run: &AgentRun) -> Option<&str> {
 
 /// Whether a run that is held back for this only waits for its turn.
 pub(in crate::cli) fn is_turn(reason: &str) -> bool {
-    let turns = [
-        Lifecycle::ConcurrencyLimit,
-        Lifecycle::QueueLimit,
-        Lifecycle::RateLimit,
-    ];
-    turns.iter().any(|one| one.as_str() == reason)
+    Hindrance::parse(reason).is_some_and(Hindrance::is_capacity)
 }
 
 fn ranked(mut all: Vec<Named>) -> Ranked {
@@ -136,7 +131,7 @@ mod tests {
         let held = [("ConcurrencyLimit", 1), ("MissingAgent", 1)];
         assert_eq!(
             cluster.blocked,
-            held.map(|(why, many)| (why.to_owned(), many)).into()
+            held.map(|(why, many)| (why.into(), many)).into()
         );
         let names: Vec<&str> = figures
             .namespaces
@@ -163,7 +158,7 @@ mod tests {
             load: Load {
                 waiting: 5,
                 running: 0,
-                blocked: [("RateLimit".to_owned(), 5)].into(),
+                blocked: [("RateLimit".into(), 5)].into(),
                 oldest_waiting_since: Some(made.parse().unwrap()),
             },
         };

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::figures::{Figures, Load, Named, Ranked, Snapshot, Source};
+use super::figures::{Snapshot, Source};
 use crate::cli::run::view::between;
 use crate::cli::shown::{Cell, Paint, Tone, age, table};
+use crate::controller::load::{Figures, Load, Named, Ranked};
 
 /// The table, with repositories if it is wide, and who says so.
 pub(super) fn table_of(snapshot: &Snapshot, is_wide: bool, paint: Paint) -> String {

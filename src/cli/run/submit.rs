@@ -80,7 +80,7 @@ pub(super) struct Args {
     pub(super) wait: bool,
     #[command(flatten)]
     patience: Patience,
-    /// How the run is shown; only its name if left out.
+    /// How the run is shown, at its end if that is waited for; only its name if left out.
     #[arg(short, long, value_enum)]
     pub(super) output: Option<Format>,
 }
@@ -110,11 +110,13 @@ pub(super) async fn run(access: &Access, args: &Args) -> Result<Exit, Failure> {
     let made = ask("submit the run", session.api().create(&params, &run)).await?;
     let name = made.name_any();
     match args.output {
+        // One document only: the run as it is at its end.
+        Some(_) if args.wait => {}
         Some(format) => list::show(&made, format)?,
         None => print(&format!("{name}\n"))?,
     }
     match args.wait {
-        true => wait::until_over(&session, &name, args.patience.timeout).await,
+        true => wait::until_over(&session, &name, args.patience.timeout, args.output).await,
         false => Ok(Exit::Done),
     }
 }

@@ -7,22 +7,26 @@ use futures::StreamExt;
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::time::{Instant, timeout_at};
 
-use super::{read, view};
+use super::{list, read, view};
 use crate::api::kinds::AgentRun;
 use crate::api::phase::Phase;
 use crate::cli::failure::Failure;
 use crate::cli::session::Session;
-use crate::cli::shown::{age, plain, print};
+use crate::cli::shown::{Format, age, plain, print};
 use crate::kit::exit::Exit;
 
-/// Waits for the end and says how it was.
+/// Waits for the end and says how it was, or shows the run as it is then.
 pub(super) async fn until_over(
     session: &Session,
     name: &str,
     time: Duration,
+    output: Option<Format>,
 ) -> Result<Exit, Failure> {
-    let phase = end(session, name, time).await?;
-    print(&format!("{name} ended {phase}.\n"))?;
+    let (run, phase) = end(session, name, time).await?;
+    match output {
+        Some(format) => list::show(&run, format)?,
+        None => print(&format!("{name} ended {phase}.\n"))?,
+    }
     Ok(exit(phase))
 }
 
@@ -34,8 +38,12 @@ fn exit(phase: Phase) -> Exit {
     }
 }
 
-/// The phase in which the run ends. Each change is told on standard error meanwhile.
-pub(super) async fn end(session: &Session, name: &str, time: Duration) -> Result<Phase, Failure> {
+/// The run at its end, and the phase it ends in. Each change is told on standard error meanwhile.
+pub(super) async fn end(
+    session: &Session,
+    name: &str,
+    time: Duration,
+) -> Result<(AgentRun, Phase), Failure> {
     // A run that is not there would be waited for in vain, and a watch does not say why it sees nothing.
     let first = read(session, name).await?;
     let (start, uid) = (Instant::now(), first.metadata.uid.clone());
@@ -50,7 +58,7 @@ pub(super) async fn end(session: &Session, name: &str, time: Duration) -> Result
     };
     tell(&first);
     if let Some(phase) = view::ended(&first) {
-        return Ok(phase);
+        return Ok((first, phase));
     }
     let runs = session.api::<AgentRun>();
     let mut states = pin!(watcher::watch_object(runs, name).default_backoff());
@@ -59,7 +67,7 @@ pub(super) async fn end(session: &Session, name: &str, time: Duration) -> Result
             Ok(Some(Ok(Some(run)))) if run.metadata.uid == uid => {
                 tell(&run);
                 if let Some(phase) = view::ended(&run) {
-                    return Ok(phase);
+                    return Ok((run, phase));
                 }
             }
             Ok(Some(Ok(_))) => {

@@ -9,6 +9,7 @@ mod book;
 mod figures;
 mod index;
 mod limits;
+pub(crate) mod load;
 mod room;
 mod scope;
 #[cfg(test)]
@@ -16,7 +17,6 @@ mod tests;
 mod ticket;
 
 pub(crate) use book::Book;
-pub(crate) use figures::Figures;
 pub(crate) use limits::Limits;
 pub(crate) use scope::Sort;
 pub(super) use ticket::{Ticket, makes_room};
@@ -26,20 +26,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::api::condition::Lifecycle;
+use crate::api::condition::{Hindrance, Lifecycle};
 use index::Seat;
 use ticket::Place;
 
-/// Reasons for which a run is held back by limits.
-const CAPACITY: [Lifecycle; 3] = [
-    Lifecycle::ConcurrencyLimit,
-    Lifecycle::QueueLimit,
-    Lifecycle::RateLimit,
-];
-
 /// Whether the reason of a condition means that a run waits in line.
-pub(super) fn is_capacity(reason: &str) -> bool {
-    CAPACITY.iter().any(|word| word.as_str() == reason)
+fn is_capacity(reason: &str) -> bool {
+    Hindrance::parse(reason).is_some_and(Hindrance::is_capacity)
 }
 
 /// Whether a run may begin.
@@ -56,7 +49,7 @@ pub(super) enum Decision {
 /// Why a run may not begin yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
-    pub(super) reason: Lifecycle,
+    pub(super) reason: Hindrance,
     /// What the limit is about.
     pub(super) scope: Sort,
     /// Says nothing that changes by itself.

@@ -13,11 +13,14 @@ const CEILING: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Seconds that a Job is kept after its end; none keeps it as long as its run.
 pub(crate) fn job_ttl(run: &AgentRun, outcome: Outcome, keep: Keep) -> Option<i32> {
-    let config = run.spec.runtime.config.as_ref();
-    let own = config
-        .and_then(|config| config.get("ttlSecondsAfterFinished")?.as_f64())
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds.trunc()).ok());
-    keep_for(own, outcome, keep)
+    keep_for(own_ttl(run), outcome, keep)
+}
+
+/// How long its Job is kept as the run itself says, if it does.
+pub(super) fn own_ttl(run: &AgentRun) -> Option<Duration> {
+    let config = run.spec.runtime.config.as_ref()?;
+    let seconds = config.get("ttlSecondsAfterFinished")?.as_f64()?;
+    Duration::try_from_secs_f64(seconds.trunc()).ok()
 }
 
 /// Seconds that a Job is kept which ended so: as its owner says, else as the operator does.

@@ -25,9 +25,8 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::admission::is_capacity;
 use super::turn::{self, Turn, job_ref};
-use crate::api::condition::{ConditionStatus, ConditionType, Lifecycle, Observation, Reason};
+use crate::api::condition::{ConditionStatus, ConditionType, Hindrance, Lifecycle, Observation};
 use crate::api::kinds::AgentRun;
 use crate::api::kinds::agents::agent_run::AgentRunStatus;
 use crate::api::kinds::shared::JobRef;
@@ -140,25 +139,29 @@ pub(super) fn blocked_reason(run: &AgentRun) -> Option<&str> {
 }
 
 /// Something is not there yet, or a limit is reached.
-pub(super) fn waiting(run: &AgentRun, reason: impl Into<Reason>, message: &str) -> RunStanding {
-    let reason = reason.into();
+pub(super) fn waiting(run: &AgentRun, reason: Hindrance, message: &str) -> RunStanding {
     let next = standing(run, phase(run), reason, message);
-    // A budget is no reference that could be late: it may be used up for as long as it takes.
-    if is_capacity(reason.as_str()) || reason == Lifecycle::Exceeded.into() {
-        let next = next.observe(ConditionType::Blocked, reason);
-        return supplied(run, next).say(events::Reason::Blocked);
-    }
-    let event = if [Lifecycle::SecretNotFound, Lifecycle::SecretKeyMissing]
-        .iter()
-        .any(|word| reason == (*word).into())
-    {
-        events::Reason::MissingSecret
-    } else if reason == Lifecycle::JobNameConflict.into() {
-        events::Reason::JobNameConflict
-    } else if reason == Lifecycle::PodNotEnding.into() {
-        events::Reason::Blocked
-    } else {
-        events::Reason::ReferenceMissing
+    let event = match reason {
+        // A budget is no reference that could be late: it may be used up for as long as it takes.
+        Hindrance::ConcurrencyLimit
+        | Hindrance::QueueLimit
+        | Hindrance::RateLimit
+        | Hindrance::Exceeded => {
+            let next = next.observe(ConditionType::Blocked, reason);
+            return supplied(run, next).say(events::Reason::Blocked);
+        }
+        Hindrance::SecretNotFound | Hindrance::SecretKeyMissing => events::Reason::MissingSecret,
+        Hindrance::JobNameConflict => events::Reason::JobNameConflict,
+        Hindrance::PodNotEnding => events::Reason::Blocked,
+        Hindrance::MissingAgent
+        | Hindrance::MissingProvider
+        | Hindrance::MissingImplementation
+        | Hindrance::MissingMemory
+        | Hindrance::MissingBudget
+        | Hindrance::MissingVcsProvider
+        | Hindrance::ConfigMapNotFound
+        | Hindrance::ConfigMapKeyMissing
+        | Hindrance::ClaimNotFound => events::Reason::ReferenceMissing,
     };
     next.lacking(reason).say(event)
 }

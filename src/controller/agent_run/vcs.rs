@@ -18,7 +18,7 @@ use kube::ResourceExt;
 use super::rules;
 use super::turn;
 use super::work::{Found, Lack};
-use crate::api::condition::{Lifecycle, Reason};
+use crate::api::condition::{Hindrance, Lifecycle, Reason};
 use crate::api::kinds::agents::agent_run::VcsMode;
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
 use crate::api::kinds::agents::version_control_provider::{
@@ -171,8 +171,8 @@ fn place<'a>(ask: &Ask<'a>, asked: Asked) -> Result<Place<'a>, Turned> {
     // 3
     let Some(host) = ask.found.hosts.get(name) else {
         let message = format!("VersionControlProvider {name} does not exist");
-        let reason = Lifecycle::MissingVcsProvider;
-        return Err(asked.awaits(reason, reason, message));
+        let reason = Hindrance::MissingVcsProvider;
+        return Err(asked.awaits(reason, reason.word(), message));
     };
     // 4
     let Some(repository) = ask.metadata.get("repository") else {
@@ -251,14 +251,14 @@ impl Asked {
     /// The same, once what is missing had time to come.
     fn awaits(
         self,
-        until: Lifecycle,
+        until: Hindrance,
         reason: Lifecycle,
         message: String,
     ) -> Result<Resolved, Lack> {
         match self.is_late {
             true => self.without(reason, message),
             false => Err(Lack::Waits {
-                reason: until.into(),
+                reason: until,
                 message: format!("{message} yet"),
             }),
         }
@@ -345,11 +345,11 @@ fn sign_in(
     match ask.found.secrets.get(secret) {
         None => {
             let message = format!("Secret {secret} of the VersionControlProvider does not exist");
-            return absent(Lifecycle::SecretNotFound, message);
+            return absent(Hindrance::SecretNotFound, message);
         }
         Some(entries) if !entries.contains(key) => {
             let message = format!("entry {key} of Secret {secret} does not exist");
-            return absent(Lifecycle::SecretKeyMissing, message);
+            return absent(Hindrance::SecretKeyMissing, message);
         }
         Some(_) => {}
     }
@@ -357,11 +357,11 @@ fn sign_in(
     match ask.found.config_maps.get(map) {
         None => {
             let message = format!("ConfigMap {map} of the VersionControlProvider does not exist");
-            absent(Lifecycle::ConfigMapNotFound, message)
+            absent(Hindrance::ConfigMapNotFound, message)
         }
         Some(entries) if !entries.contains(key) => {
             let message = format!("entry {key} of ConfigMap {map} does not exist");
-            absent(Lifecycle::ConfigMapKeyMissing, message)
+            absent(Hindrance::ConfigMapKeyMissing, message)
         }
         Some(_) => None,
     }

@@ -11,7 +11,7 @@ use super::custom::is_custom;
 use super::settings::Runner;
 use super::turn::{self, Turn};
 use super::vcs::{self, Ask, Resolved};
-use crate::api::condition::{Lifecycle, Reason};
+use crate::api::condition::{Hindrance, Lifecycle, Reason};
 use crate::api::kinds::agents::agent_run::{ContractStatus, WorkflowStep};
 use crate::api::kinds::agents::implementation_spec::ImplementationFields;
 use crate::api::kinds::shared::{SystemPromptKind, SystemPromptRef, Workload};
@@ -93,7 +93,7 @@ pub(super) enum Prompt<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lack {
     /// Something is not there yet.
-    Waits { reason: Reason, message: String },
+    Waits { reason: Hindrance, message: String },
     /// Waiting does not help.
     Wrong {
         reason: Reason,
@@ -106,7 +106,7 @@ impl Lack {
     /// Something of someone else stands where the Job or what it reads must be.
     pub(super) fn conflict(message: String) -> Self {
         Self::Waits {
-            reason: Lifecycle::JobNameConflict.into(),
+            reason: Hindrance::JobNameConflict,
             message,
         }
     }
@@ -277,16 +277,16 @@ fn name_branches(
 }
 
 /// What is not there, each with its reason.
-fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(Lifecycle, String)> {
+fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(Hindrance, String)> {
     let mut missing = Vec::new();
     let mut note =
         |reason, kind: &str, name: &str| missing.push((reason, format!("{kind} {name}")));
     let spec = &run.spec;
     match &found.agent {
-        None => note(Lifecycle::MissingAgent, "Agent", &spec.agent_ref.name),
+        None => note(Hindrance::MissingAgent, "Agent", &spec.agent_ref.name),
         Some(agent) if found.provider.is_none() => {
             let name = &agent.spec.provider_ref.name;
-            note(Lifecycle::MissingProvider, "AgentProvider", name);
+            note(Hindrance::MissingProvider, "AgentProvider", name);
         }
         Some(_) => {}
     }
@@ -296,23 +296,23 @@ fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(L
         None => Some(""),
     };
     if let Some(name) = implementation.filter(|name| !found.implementations.contains_key(*name)) {
-        note(Lifecycle::MissingImplementation, "ImplementationSpec", name);
+        note(Hindrance::MissingImplementation, "ImplementationSpec", name);
     }
     let memory = memory_name(run, found.agent.as_deref());
     if let Some(name) = memory.filter(|_| found.memory.is_none()) {
-        note(Lifecycle::MissingMemory, "Memory", name);
+        note(Hindrance::MissingMemory, "Memory", name);
     }
     for name in &found.absent_secrets {
-        note(Lifecycle::SecretNotFound, "Secret", name);
+        note(Hindrance::SecretNotFound, "Secret", name);
     }
     for name in &found.absent_config_maps {
-        note(Lifecycle::ConfigMapNotFound, "ConfigMap", name);
+        note(Hindrance::ConfigMapNotFound, "ConfigMap", name);
     }
     for name in &found.absent_claims {
-        note(Lifecycle::ClaimNotFound, "PersistentVolumeClaim", name);
+        note(Hindrance::ClaimNotFound, "PersistentVolumeClaim", name);
     }
     for (name, _) in found.budgets.iter().filter(|(_, budget)| budget.is_none()) {
-        note(Lifecycle::MissingBudget, "Budget", name);
+        note(Hindrance::MissingBudget, "Budget", name);
     }
     if let Prompt::Stored(stored) = prompt(run, found.agent.as_deref())
         && stored.kind == SystemPromptKind::ConfigMap
@@ -320,17 +320,17 @@ fn missing(run: &AgentRun, step: Option<&WorkflowStep>, found: &Found) -> Vec<(L
         && found.prompt.is_none()
     {
         let entry = format!("entry {} of ConfigMap {}", stored.key, stored.name);
-        missing.push((Lifecycle::ConfigMapKeyMissing, entry));
+        missing.push((Hindrance::ConfigMapKeyMissing, entry));
     }
     missing
 }
 
-fn waits(missing: &[(Lifecycle, String)]) -> Lack {
+fn waits(missing: &[(Hindrance, String)]) -> Lack {
     let names: Vec<_> = missing.iter().map(|(_, name)| name.as_str()).collect();
     let verb = if names.len() == 1 { "does" } else { "do" };
     let reason = missing.first().map(|(reason, _)| *reason);
     Lack::Waits {
-        reason: reason.unwrap_or(Lifecycle::MissingImplementation).into(),
+        reason: reason.unwrap_or(Hindrance::MissingImplementation),
         message: format!("{} {verb} not exist yet", names.join(", ")),
     }
 }

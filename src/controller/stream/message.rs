@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Hub;
-use crate::controller::agent_run::{Figures, RunBook};
+use crate::controller::agent_run::RunBook;
 use crate::controller::context::Clock;
+use crate::controller::load::Figures;
 use crate::kit::fence::Fence;
 use crate::kit::http::events::{self, lines};
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::lab;
 
 use super::{agents, ended};
@@ -49,6 +49,13 @@ async fn a_run_is_explained_from_its_first_moment_to_the_loss_of_its_job() -> Re
     scene
         .until("fix", |run| condition(run, "Blocked").is_some())
         .await?;
+    let told = agents(file, &[&words[..], &["-o", "json"]].concat()).await?;
+    ended(&told, 0);
+    let told: Value = serde_json::from_str(&told.stdout)?;
+    assert_eq!(
+        (&told["phase"], &told["reason"]),
+        (&json!("Pending"), &json!("MissingAgent"))
+    );
     let waits = explain().await?;
     ended(&waits, 0);
     assert!(

@@ -73,14 +73,22 @@ async fn a_run_is_submitted_listed_waited_for_and_cancelled() -> Result<()> {
     let waited = run(&scene, &["wait", "first"]).await?;
     ended(&waited, 0);
     assert_eq!(waited.stdout, "first ended Succeeded.\n");
-    let cancelled = run(&scene, &["cancel", &second, "--wait"]).await?;
+    let shown = run(&scene, &["wait", "first", "-o", "json"]).await?;
+    ended(&shown, 0);
+    let shown: Value = serde_json::from_str(&shown.stdout)?;
+    assert_eq!(shown["status"]["phase"], "Succeeded", "{shown}");
+    let cancelled = run(&scene, &["cancel", &second, "--wait", "-o", "json"]).await?;
     ended(&cancelled, 0);
+    let stopped: Value = serde_json::from_str(&cancelled.stdout)?;
+    assert_eq!(stopped["status"]["phase"], "Cancelled", "{stopped}");
     assert!(
         cancelled.stderr.contains("Cancelled"),
         "{}",
         cancelled.stderr
     );
-    ended(&run(&scene, &["cancel", &second]).await?, 0);
+    let again = run(&scene, &["cancel", &second]).await?;
+    ended(&again, 0);
+    assert_eq!(again.stdout, format!("{second} was cancelled before.\n"));
     let over = run(&scene, &["wait", &second]).await?;
     ended(&over, 4);
     let ended_well = run(&scene, &["cancel", "first"]).await?;

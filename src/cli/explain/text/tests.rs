@@ -7,7 +7,6 @@ use std::{env, fs};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cli::explain::advice;
 
 fn facts(status: Value) -> Facts {
     let run = serde_json::from_value(json!({
@@ -57,7 +56,7 @@ fn missing(class: Class) -> Facts {
     facts(status)
 }
 
-fn blocked(reason: Lifecycle) -> Facts {
+fn blocked(reason: Hindrance) -> Facts {
     facts(json!({"phase": "Pending", "conditions": [
         {"type": "Blocked", "status": "True", "reason": reason.as_str(), "message": "what the controller says"},
         {"type": "Ready", "status": "False", "reason": reason.as_str()},
@@ -123,7 +122,7 @@ fn others() -> Vec<(&'static str, Facts)> {
     (blind.events, blind.jobs, blind.pods) = (None, None, None);
     blind.verdict = None;
     let denied = Verdict::Refused(vec!["metadata.labels: team is required".to_owned()]);
-    let mut against = blocked(Lifecycle::MissingAgent);
+    let mut against = blocked(Hindrance::MissingAgent);
     against.verdict = Some(denied.clone());
     let mut past = facts(succeeded.clone());
     past.verdict = Some(denied);
@@ -176,9 +175,9 @@ fn every_state_has_its_words() {
             .map(|class| (format!("Job missing: {class}"), missing(*class))),
     );
     all.extend(
-        advice::BLOCKED
+        Hindrance::ALL
             .iter()
-            .map(|(word, _)| (format!("held back: {word}"), blocked(*word))),
+            .map(|reason| (format!("held back: {}", reason.as_str()), blocked(*reason))),
     );
     all.extend(
         others()

@@ -7,8 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::figures::Figures;
+use super::figures::figures;
 use super::index::Index;
+use super::load::Figures;
 use super::{Decision, Limits, Ticket};
 use crate::controller::cache::Key;
 
@@ -107,7 +108,7 @@ impl Book {
 
     /// How the queue stands; of each sort of scope so many one by one.
     pub(crate) fn figures(&self, most: usize) -> Figures {
-        Figures::of(&self.open(), most)
+        figures(&self.open(), most)
     }
 
     /// Tells of changes.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::Refusal;
 use super::index::{Index, Seat};
 use super::scope::Scope;
-use crate::api::condition::Lifecycle;
+use crate::api::condition::Hindrance;
 
 /// What the index counts, and who was let in since.
 pub(super) struct Room<'a> {
@@ -44,7 +44,7 @@ impl<'a> Room<'a> {
         });
         match full {
             Some((scope, limit)) => Refusal {
-                reason: Lifecycle::QueueLimit,
+                reason: Hindrance::QueueLimit,
                 scope: scope.sort(),
                 message: format!(
                     "{} already, which is the limit",
@@ -83,7 +83,7 @@ impl<'a> Room<'a> {
         }
         let message = scope.runs(limit, ("is", "are"));
         Some(Refusal {
-            reason: Lifecycle::ConcurrencyLimit,
+            reason: Hindrance::ConcurrencyLimit,
             scope: scope.sort(),
             message: format!("{message} under way, which is the limit"),
             until: None,
@@ -100,7 +100,7 @@ impl<'a> Room<'a> {
         let seconds = limits.window.as_secs();
         let message = scope.runs(limit, ("began", "began"));
         Some(Refusal {
-            reason: Lifecycle::RateLimit,
+            reason: Hindrance::RateLimit,
             scope: scope.sort(),
             message: format!("{message} within {seconds} s, which is the limit"),
             until: oldest.checked_add(limits.window).ok(),

@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use super::{Action, Observed, RunPlan, is_held, pods, store};
-use crate::api::condition::Lifecycle;
+use crate::api::condition::{Hindrance, Lifecycle};
 use crate::api::contract::finalizer;
 use crate::api::kind::Kind;
 use crate::api::kinds::AgentRun;
@@ -30,13 +30,13 @@ use crate::controller::runs::next_look;
 const OVERDUE: Duration = Duration::from_secs(5);
 
 /// Reasons to wait of whose end nobody tells us.
-const UNWATCHED: [Lifecycle; 6] = [
-    Lifecycle::SecretNotFound,
-    Lifecycle::SecretKeyMissing,
-    Lifecycle::ConfigMapNotFound,
-    Lifecycle::ConfigMapKeyMissing,
-    Lifecycle::ClaimNotFound,
-    Lifecycle::JobNameConflict,
+const UNWATCHED: [Hindrance; 6] = [
+    Hindrance::SecretNotFound,
+    Hindrance::SecretKeyMissing,
+    Hindrance::ConfigMapNotFound,
+    Hindrance::ConfigMapKeyMissing,
+    Hindrance::ClaimNotFound,
+    Hindrance::JobNameConflict,
 ];
 
 /// The next try of a step: not before its time, and not beside one that is still ending.
@@ -72,7 +72,7 @@ fn outlast(seen: &Observed, run: &AgentRun, pod: &Pod, settings: &Settings) -> R
             let message =
                 format!("pod {name} of an earlier try should have ended, and {node} says nothing");
             let lack = Lack::Waits {
-                reason: Lifecycle::PodNotEnding.into(),
+                reason: Hindrance::PodNotEnding,
                 message,
             };
             wait(seen, run, settings, &lack)
@@ -108,7 +108,7 @@ pub(super) fn begin(
     if !turn::has_begun(run)
         && let Some(message) = rules::over_budget(found)
     {
-        return store(status::waiting(run, Lifecycle::Exceeded, &message));
+        return store(status::waiting(run, Hindrance::Exceeded, &message));
     }
     if let Some(instead) = queue(seen, run) {
         return instead;
@@ -142,7 +142,7 @@ fn queue(seen: &Observed, run: &AgentRun) -> Option<RunPlan> {
         }
         Decision::Wait(refusal) => {
             let mut waiting = status::waiting(run, refusal.reason, &refusal.message);
-            if refusal.reason == Lifecycle::RateLimit {
+            if refusal.reason == Hindrance::RateLimit {
                 let scope = refusal.scope;
                 waiting.facts.push(Fact::RateLimited { scope });
             }
@@ -234,7 +234,7 @@ pub(super) fn wait(seen: &Observed, run: &AgentRun, settings: &Settings, lack: &
         return store(status::unfit(run, lack, seen.now));
     }
     // Nobody tells us when these change: we may not watch Secrets, nor Jobs of others.
-    let is_unwatched = UNWATCHED.iter().any(|word| *reason == (*word).into());
+    let is_unwatched = UNWATCHED.contains(reason);
     let uid = run.uid().unwrap_or_default();
     let poll = next_look(&uid, since, seen.now).filter(|_| is_unwatched);
     Plan {

@@ -1,3 +1,4 @@
+mod held_back;
 mod report;
 mod rules;
 mod steps;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::condition::ConditionType;
-use crate::api::condition::Lifecycle;
+use crate::api::condition::{Hindrance, Lifecycle};
 use crate::api::custody::Absence;
 use crate::api::kind::Kind;
 use crate::controller::agent_run::admission::{Limits, Refusal, Sort};
@@ -309,7 +310,7 @@ fn a_run_begins_when_it_may() {
     let until: Timestamp = "2026-01-01T12:01:00Z".parse().unwrap();
     let wait = || {
         Decision::Wait(Refusal {
-            reason: Lifecycle::RateLimit,
+            reason: Hindrance::RateLimit,
             scope: Sort::Cluster,
             message: "2 runs began within 60 s, which is the limit".to_owned(),
             until: Some(until),
@@ -451,7 +452,7 @@ fn one_status(plan: &RunPlan) -> &status::RunStanding {
 #[test]
 fn the_grace_does_not_begin_while_a_limit_holds_a_run_back() {
     let limit = Decision::Wait(Refusal {
-        reason: Lifecycle::RateLimit,
+        reason: Hindrance::RateLimit,
         scope: Sort::Cluster,
         message: "2 runs began within 60 s, which is the limit".to_owned(),
         until: None,

@@ -24,7 +24,7 @@ pub(in crate::controller::agent_run) fn unfit(
 ) -> RunStanding {
     let (reason, message, contract) = match lack {
         Lack::Waits { reason, message } => (
-            *reason,
+            Reason::from(*reason),
             format!("{message}, and the time to wait for it is over"),
             None,
         ),

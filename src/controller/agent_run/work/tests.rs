@@ -41,9 +41,9 @@ fn lack(run: &AgentRun, found: &Found) -> Lack {
     resolve(run, Turn::Whole, found, &Runner::default()).unwrap_err()
 }
 
-fn waits(reason: Lifecycle, message: &str) -> Lack {
+fn waits(reason: Hindrance, message: &str) -> Lack {
     Lack::Waits {
-        reason: reason.into(),
+        reason,
         message: message.to_owned(),
     }
 }
@@ -55,7 +55,7 @@ fn what_is_not_there_is_waited_for_and_named_all_at_once() {
         (
             Found::default(),
             waits(
-                Lifecycle::MissingAgent,
+                Hindrance::MissingAgent,
                 "Agent coder, ImplementationSpec task, Memory notes do not exist yet",
             ),
         ),
@@ -66,13 +66,13 @@ fn what_is_not_there_is_waited_for_and_named_all_at_once() {
                 ..found()
             },
             waits(
-                Lifecycle::MissingProvider,
+                Hindrance::MissingProvider,
                 "AgentProvider shell does not exist yet",
             ),
         ),
         (
             found(),
-            waits(Lifecycle::MissingMemory, "Memory notes does not exist yet"),
+            waits(Hindrance::MissingMemory, "Memory notes does not exist yet"),
         ),
         (
             Found {
@@ -82,7 +82,7 @@ fn what_is_not_there_is_waited_for_and_named_all_at_once() {
                 ..found()
             },
             waits(
-                Lifecycle::SecretNotFound,
+                Hindrance::SecretNotFound,
                 "Secret key, ConfigMap p do not exist yet",
             ),
         ),

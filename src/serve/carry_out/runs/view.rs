@@ -131,10 +131,6 @@ impl Summary {
         format!("{}{at}{why}", self.phase)
     }
 
-    pub(super) fn phase(&self) -> &str {
-        &self.phase
-    }
-
     pub(super) fn job_missing(&self) -> Option<&JobMissing> {
         self.job_missing.as_ref()
     }
@@ -194,7 +190,7 @@ mod tests {
     fn a_run_is_told_in_short() {
         let spec = json!({"agentRef": {"name": "coder"}, "runtime": {"type": "job"}});
         let fresh = run(spec.clone(), Value::Null);
-        assert_eq!((fresh.phase(), fresh.has_ended()), ("Pending", false));
+        assert_eq!((&*fresh.phase, fresh.has_ended()), ("Pending", false));
         assert_eq!(fresh.since.as_deref(), Some("2026-01-01T00:00:00Z"));
         assert_eq!(
             fresh.trace_id.as_deref(),
@@ -244,7 +240,7 @@ mod tests {
             json!("x"),
             json!({"conditions": [1, {}], "jobRef": {"missing": 3}}),
         ] {
-            assert_eq!(run(json!([]), status).phase(), "Pending");
+            assert_eq!(run(json!([]), status).phase, "Pending");
         }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::controller::agent_run::admission::figures::{Figures, Load};
+use crate::controller::agent_run::admission::figures::figures;
+use crate::controller::load::Load;
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -197,7 +198,7 @@ proptest! {
                     "{} after {:?}", ticket.uid, event
                 );
             }
-            let figures = Figures::of(&index, 2);
+            let figures = figures(&index, 2);
             let count = |fits: &dyn Fn(&Ticket) -> bool| all.iter().filter(|ticket| fits(ticket)).count();
             let is_waiting = |ticket: &Ticket| ticket.place == Place::Waiting;
             prop_assert_eq!(figures.cluster.waiting, count(&is_waiting));

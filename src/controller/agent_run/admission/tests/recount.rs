@@ -8,7 +8,7 @@ use super::super::limits::Limits;
 use super::super::scope::Scope;
 use super::super::ticket::Place;
 use super::super::{Decision, Refusal, Ticket};
-use crate::api::condition::Lifecycle;
+use crate::api::condition::{Hindrance, Lifecycle};
 use crate::controller::cache::Key;
 
 /// Decides about one run. The time matters for what counts as "within a short time" only.
@@ -162,7 +162,7 @@ impl<'a> Room<'a> {
         });
         let (scope, limit) = full?;
         Some(Refusal {
-            reason: Lifecycle::ConcurrencyLimit,
+            reason: Hindrance::ConcurrencyLimit,
             scope: scope.sort(),
             message: format!(
                 "{} under way, which is the limit",
@@ -183,7 +183,7 @@ impl<'a> Room<'a> {
         })?;
         let seconds = self.limits.window.as_secs();
         Some(Refusal {
-            reason: Lifecycle::RateLimit,
+            reason: Hindrance::RateLimit,
             scope: scope.sort(),
             message: format!(
                 "{} within {seconds} s, which is the limit",
@@ -202,7 +202,7 @@ impl<'a> Room<'a> {
         });
         match full {
             Some((scope, limit)) => Refusal {
-                reason: Lifecycle::QueueLimit,
+                reason: Hindrance::QueueLimit,
                 scope: scope.sort(),
                 message: format!(
                     "{} already, which is the limit",

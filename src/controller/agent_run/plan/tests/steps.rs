@@ -352,24 +352,27 @@ fn a_step_that_lost_its_job_takes_no_longer_than_it_may() {
     ]);
 }
 
+/// A step that is due again while a pod of its earlier try is there, which was to be gone at this time.
+pub(super) fn beside_an_earlier_pod(deleted: Option<&str>, resolved: Value) -> Observed {
+    let mut run = (*workflow(
+        two(),
+        "Running",
+        json!([retrying("2026-01-01T11:59:00Z"), pending("build")]),
+    ))
+    .clone();
+    run.status.as_mut().unwrap().conditions = serde_json::from_value(resolved).unwrap();
+    let metadata = json!({"deletionTimestamp": deleted, "finalizers": []});
+    let mut pod = (*step_pod(1, metadata, json!({"phase": "Running"}))).clone();
+    pod.spec = serde_json::from_value(json!({"nodeName": "n-1", "containers": []})).unwrap();
+    Observed {
+        other_pods: vec![Arc::new(pod)],
+        ..seen(Arc::new(run), Sight::Absent)
+    }
+}
+
 #[test]
 fn a_pod_on_a_node_that_says_nothing_is_told_and_not_waited_for_for_ever() {
-    let earlier = |deleted: Option<&str>, resolved: Value| {
-        let mut run = (*workflow(
-            two(),
-            "Running",
-            json!([retrying("2026-01-01T11:59:00Z"), pending("build")]),
-        ))
-        .clone();
-        run.status.as_mut().unwrap().conditions = serde_json::from_value(resolved).unwrap();
-        let metadata = json!({"deletionTimestamp": deleted, "finalizers": []});
-        let mut pod = (*step_pod(1, metadata, json!({"phase": "Running"}))).clone();
-        pod.spec = serde_json::from_value(json!({"nodeName": "n-1", "containers": []})).unwrap();
-        Observed {
-            other_pods: vec![Arc::new(pod)],
-            ..seen(Arc::new(run), Sight::Absent)
-        }
-    };
+    let earlier = beside_an_earlier_pod;
     let since = |time: &str| json!([{"type": "ReferencesResolved", "status": "False", "reason": "PodNotEnding", "lastTransitionTime": time}]);
     let silent = "pod r-job-x of an earlier try should have ended, and n-1 says nothing";
     let waits = format!("Running PodNotEnding: {silent} [Blocked]");
