@@ -3,6 +3,7 @@
 mod alone;
 mod doctor;
 mod drift;
+mod ending;
 mod leaving;
 mod scraped;
 mod stage;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 
 use agents::api::contract::queue;
 use agents::api::kind::Kind;
-use agents::api::kinds::AgentRun;
+use agents::api::kinds::{AgentRun, ToolRun};
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{ResourceExt, api::ListParams};
@@ -21,6 +22,7 @@ use support::{fixtures::repository, http, sse::Reader, wait};
 
 use crate::controller::scene::phase_of;
 use crate::serve::scene::{ALL, person};
+use ending::Ending;
 use stage::{DEADLINE, Stage};
 
 /// An object with faults.
@@ -155,7 +157,7 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     stage.here.kubectl.run(&secrets).await?.ok()?;
     let someone = person(&stage.here, "someone", ALL).await?;
     let before = objects(&stage).await?;
-    stage.put("install", &json!({})).await?;
+    stage.put("install", &ending::lingering()).await?;
     let expected = [
         ("agents", 1),
         ("agents-controllers", 1),
@@ -174,9 +176,11 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     asked(&stage, &someone).await?;
     scraped::as_the_monitors_mean_it(&stage).await?;
 
-    let said = stage
-        .put("upgrade", &json!({"webhook": {"rung": "audit"}}))
-        .await?;
+    // Without the lingering there are other controllers; how those before them end is looked at meanwhile.
+    let ending = Ending::of_controllers(&stage).await?;
+    let audit = json!({"webhook": {"rung": "audit"}});
+    let upgrade = stage.put("upgrade", &audit);
+    let (said, ()) = tokio::try_join!(upgrade, ending.is_in_order(&stage))?;
     assert!(
         said.stdout.contains("Helm does not upgrade CRDs"),
         "{}",
@@ -184,6 +188,14 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     );
     is_refused(&stage, false).await?;
 
+    // What the examples set going comes to its end first: who leaves now would lose it.
+    wait::until(&runs, "review-dependencies", DEADLINE, succeeded).await?;
+    let linted = |run: &ToolRun| {
+        let status = run.status.as_ref();
+        status.and_then(|status| status.phase.as_deref()) == Some("Succeeded")
+    };
+    let lint = "ship-health-endpoint-1-lint-1";
+    wait::until(&stage.here.api::<ToolRun>(), lint, DEADLINE, linted).await?;
     stage.make_agent(&stage.here).await?;
     for run in ["at-work", "unrecorded"] {
         stage.start_run(&stage.here, run).await?;
