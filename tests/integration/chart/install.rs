@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use agents::api::contract::queue;
 use agents::api::kind::Kind;
-use agents::api::kinds::AgentRun;
+use agents::api::kinds::{AgentRun, ToolRun};
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{ResourceExt, api::ListParams};
@@ -188,6 +188,14 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     );
     is_refused(&stage, false).await?;
 
+    // What the examples set going comes to its end first: who leaves now would lose it.
+    wait::until(&runs, "review-dependencies", DEADLINE, succeeded).await?;
+    let linted = |run: &ToolRun| {
+        let status = run.status.as_ref();
+        status.and_then(|status| status.phase.as_deref()) == Some("Succeeded")
+    };
+    let lint = "ship-health-endpoint-1-lint-1";
+    wait::until(&stage.here.api::<ToolRun>(), lint, DEADLINE, linted).await?;
     stage.make_agent(&stage.here).await?;
     for run in ["at-work", "unrecorded"] {
         stage.start_run(&stage.here, run).await?;

@@ -4,6 +4,12 @@ use proptest::prelude::{Just, any, prop_assert, prop_assert_eq, prop_oneof, prop
 
 use super::{super::accept::Format, *};
 use crate::model::{Histogram, Number};
+use line::{Metadata, Sample, Sort};
+
+/// The grammar, as the strict reader of the integration tests has it.
+#[expect(dead_code, reason = "that reader looks at more than names and values")]
+#[path = "../../../../tests/support/open_metrics/line.rs"]
+mod line;
 
 /// A family in memory.
 struct Kept {
@@ -168,89 +174,26 @@ fn read(page: &str) -> BTreeMap<Key, f64> {
     let mut samples = BTreeMap::new();
     let mut families = BTreeSet::new();
     let mut family = String::new();
-    for line in page.lines() {
-        if let Some(rest) = line.strip_prefix("# ") {
-            let Some(rest) = rest.strip_prefix("TYPE ") else {
-                continue;
-            };
-            let (name, _) = rest.rsplit_once(' ').expect("a type");
-            family = match name.strip_prefix('"') {
-                Some(_) => take_quoted(&mut &*name),
-                None => name.to_owned(),
-            };
-            assert!(families.insert(family.clone()), "{family} is headed twice");
+    for line in page.lines().filter(|line| *line != "# EOF") {
+        if line.starts_with('#') {
+            let metadata = Metadata::of(line).expect(line);
+            if metadata.sort == Sort::Type {
+                family = metadata.name;
+                assert!(families.insert(family.clone()), "{family} is headed twice");
+            }
             continue;
         }
-        let (key, value) = read_sample(line);
-        let suffix = key.0.strip_prefix(&family).expect("a sample of the family");
+        let sample = Sample::of(line).expect(line);
+        let suffix = sample.name.strip_prefix(&family);
+        let suffix = suffix.expect("a sample of the family");
         assert!(
             ["", "_total", "_info", "_bucket", "_sum", "_count"].contains(&suffix),
             "{line}"
         );
-        let value = value
-            .split(" # ")
-            .next()
-            .expect("a value")
-            .parse()
-            .expect("a number");
-        assert!(samples.insert(key, value).is_none(), "twice: {line}");
+        let before = samples.insert((sample.name, sample.labels), sample.value);
+        assert!(before.is_none(), "twice: {line}");
     }
     samples
-}
-
-fn take_quoted(rest: &mut &str) -> String {
-    let text = rest.strip_prefix('"').expect("a quote");
-    let mut plain = String::new();
-    let mut letters = text.char_indices();
-    loop {
-        match letters.next().expect("a closing quote") {
-            (at, '"') => {
-                *rest = &text[at + 1..];
-                return plain;
-            }
-            (_, '\\') => match letters.next().expect("an escape").1 {
-                'n' => plain.push('\n'),
-                other @ ('\\' | '"') => plain.push(other),
-                other => panic!("no such escape: {other}"),
-            },
-            (_, other) => plain.push(other),
-        }
-    }
-}
-
-fn read_sample(line: &str) -> (Key, &str) {
-    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == ':';
-    let end = line
-        .find(|letter| !is_word(letter))
-        .expect("an end of the name");
-    let (mut name, mut rest) = (line[..end].to_owned(), &line[end..]);
-    let mut labels = BTreeMap::new();
-    if let Some(inner) = rest.strip_prefix('{') {
-        rest = inner;
-        while !rest.starts_with('}') {
-            let key = match rest.starts_with('"') {
-                true => take_quoted(&mut rest),
-                false => {
-                    let (key, _) = rest.split_once('=').expect("a label");
-                    rest = &rest[key.len()..];
-                    assert!(crate::model::is_plain(key), "{key}");
-                    key.to_owned()
-                }
-            };
-            match rest.strip_prefix('=') {
-                Some(value) => {
-                    rest = value;
-                    let value = take_quoted(&mut rest);
-                    assert!(labels.insert(key, value).is_none(), "a label twice: {line}");
-                }
-                None => name = key,
-            }
-            rest = rest.strip_prefix(',').unwrap_or(rest);
-        }
-        rest = &rest[1..];
-    }
-    assert!(!name.is_empty(), "{line}");
-    ((name, labels), rest.strip_prefix(' ').expect("a space"))
 }
 
 fn any_labels() -> impl proptest::strategy::Strategy<Value = Labels> {
