@@ -254,6 +254,36 @@ fn every_value_of_the_schema_is_documented_or_belongs_to_an_earlier_chart() -> R
 }
 
 #[test]
+fn resources_name_the_measurement_that_they_come_from() -> Result<()> {
+    let text = fs::read_to_string(repository().join(CHART).join("values.yaml"))?;
+    let measured = fs::read_to_string(repository().join("docs/performance.md"))?;
+    let defaults = yaml("values.yaml")?;
+    let mut sized = 0;
+    for Documented { path, comment } in documented(&text) {
+        let default = &defaults.pointer(&format!("/{}", path.join("/")));
+        let is_sized = default.is_some_and(|value| value.get("requests").is_some());
+        if !is_sized || path.last().is_none_or(|last| last != "resources") {
+            continue;
+        }
+        assert!(comment.contains("(docs/performance.md)"), "{comment}");
+        let words: Vec<_> = comment.split([' ', ';']).collect();
+        let figures = words
+            .windows(2)
+            .filter(|pair| ["MiB", "ms", "%"].contains(&pair[1].trim_end_matches(',')));
+        let figures: Vec<_> = figures
+            .map(|pair| pair.join(" ").trim_end_matches(',').to_owned())
+            .collect();
+        assert!(figures.len() > 1, "{comment}");
+        for figure in figures {
+            assert!(measured.contains(&figure), "nobody measured {figure}");
+        }
+        sized += 1;
+    }
+    assert_eq!(sized, 3);
+    Ok(())
+}
+
+#[test]
 fn comments_are_found_with_their_paths() {
     let text = "# Not this.\na:\n  # -- One,\n  # in two lines.\n  b: 1\n# -- Two.\nc: {}\n";
     let found: Vec<_> = documented(text)
