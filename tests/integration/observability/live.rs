@@ -1,7 +1,7 @@
 //! The real programs at work and a real Prometheus that scrapes them with the rules loaded: every panel and every recording
 //! rule has data, and no alert fires.
 
-use std::{collections::BTreeSet, fs, net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, fs, net::SocketAddr, path::Path, time::Duration};
 
 use agents::{
     api::{
@@ -65,6 +65,52 @@ const MAY_BE_PENDING: [(&str, &str); 5] = [
     ),
 ];
 
+/// A sidecar that follows a queue and looks after Jobs, and what has a controller push to it.
+pub(super) struct Beside {
+    /// Where it shows its page.
+    pub(super) page: SocketAddr,
+    pub(super) process: Process,
+    grpc: SocketAddr,
+    stream: SocketAddr,
+}
+
+impl Beside {
+    /// One for the Jobs of this namespace.
+    pub(super) fn start(namespace: &str, kubeconfig: &Path) -> Result<Self> {
+        let [page, grpc, stream] = free_addresses()?;
+        let streams = format!("controller=http://{stream}{}", queue::STREAM);
+        let process = Process::start(
+            &product("agents-sidecar"),
+            &[],
+            &[
+                ("KUBECONFIG", kubeconfig.to_str().context("UTF-8")?),
+                (env::NAMESPACES, namespace),
+                (common::ADMIN_LISTEN, &page.to_string()),
+                (sidecar::OTLP_GRPC_LISTEN, &grpc.to_string()),
+                (sidecar::QUEUE_STREAMS, &streams),
+            ],
+        );
+        Ok(Self {
+            page,
+            process,
+            grpc,
+            stream,
+        })
+    }
+
+    /// The settings of the controller that it is beside.
+    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+        vec![
+            (
+                "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+                format!("http://{}", self.grpc),
+            ),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "1000".to_owned()),
+            (env::QUEUE_LISTEN, self.stream.to_string()),
+        ]
+    }
+}
+
 /// What is in a pod of the controllers, and the namespace that it works in.
 pub(super) struct Replica {
     pub(super) scene: Scene,
@@ -75,39 +121,29 @@ pub(super) struct Replica {
 }
 
 impl Replica {
-    /// The controller pushes to the sidecar, which follows its queue and looks after its Jobs.
+    /// The controller pushes to the sidecar, which follows its queue and looks after its Jobs. One run at a time.
     pub(super) async fn start(here: Namespace) -> Result<Self> {
-        let [page, grpc, stream] = free_addresses()?;
         let kubeconfig = lab::shared().await?.kubeconfig();
-        let kubeconfig = kubeconfig.to_str().context("UTF-8")?.to_owned();
-        let streams = format!("controller=http://{stream}{}", queue::STREAM);
-        let beside = Process::start(
-            &product("agents-sidecar"),
-            &[],
-            &[
-                ("KUBECONFIG", &kubeconfig),
-                (env::NAMESPACES, &here.name),
-                (common::ADMIN_LISTEN, &page.to_string()),
-                (sidecar::OTLP_GRPC_LISTEN, &grpc.to_string()),
-                (sidecar::QUEUE_STREAMS, &streams),
-            ],
-        );
-        let endpoint = format!("http://{grpc}");
-        let scene = Scene::at(
-            here,
-            &[
-                ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*endpoint),
-                ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
-                (env::QUEUE_LISTEN, &stream.to_string()),
-                (env::CONCURRENCY_AGENT, "1"),
-            ],
-        );
+        Self::start_by(here, kubeconfig, &[(env::CONCURRENCY_AGENT, "1")]).await
+    }
+
+    /// The same by another way to the API server, and with other settings of the controller.
+    pub(super) async fn start_by(
+        here: Namespace,
+        kubeconfig: &Path,
+        more: &[(&str, &str)],
+    ) -> Result<Self> {
+        let beside = Beside::start(&here.name, kubeconfig)?;
+        let own = beside.settings();
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+        let settings: Vec<_> = own.chain(more.iter().copied()).collect();
+        let scene = Scene::at(here, &settings);
         scene.make_agent().await?;
         Ok(Self {
-            controller: scene.controller().await?,
-            sidecar: beside,
+            controller: scene.controller_by(kubeconfig)?,
+            page: beside.page,
+            sidecar: beside.process,
             scene,
-            page,
         })
     }
 }
@@ -122,9 +158,20 @@ pub(super) async fn carry_out(scene: &Scene, run: &str, code: i32) -> Result<()>
     Ok(())
 }
 
-/// How Prometheus is told of the pages of a replica and of a webhook: with the labels that the PodMonitor of the chart takes from
-/// pods.
-pub(super) async fn pages(replica: &Replica, station: &Station) -> Result<Vec<Value>> {
+/// How Prometheus is told of the pages of a sidecar and of a webhook, and of that of the API server.
+pub(super) async fn pages(sidecar: SocketAddr, webhook: SocketAddr) -> Result<Vec<Value>> {
+    let ours = [
+        ("controllers", sidecar, "5f7d9c"),
+        ("webhook", webhook, "7bc4f8"),
+    ];
+    let mut pages = pages_of(&ours).await?;
+    pages.push(api_server().await?);
+    Ok(pages)
+}
+
+/// How Prometheus is told of pages of ours, each by its component, its address and the hash of its pod: with the labels that the
+/// PodMonitor of the chart takes from pods.
+pub(super) async fn pages_of(ours: &[(&str, SocketAddr, &str)]) -> Result<Vec<Value>> {
     let pods = json!({"metrics": {"serviceMonitor": {"enabled": false}, "podMonitor": {"renderMode": "always"}}});
     let rendered = Helm::new().await?.render(&pods, &[]).await?;
     let monitor = rendered.get("PodMonitor/agents")?;
@@ -134,9 +181,10 @@ pub(super) async fn pages(replica: &Replica, station: &Station) -> Result<Vec<Va
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let page = |component: &str, target: SocketAddr, hash: &str| {
+    let page = |&(component, target, hash): &(&str, SocketAddr, &str)| {
         let job = format!("agents-{component}");
-        let mut labels = json!({"namespace": "agents", "pod": format!("{job}-{hash}-x2x4z")});
+        let mut labels =
+            json!({"job": job, "namespace": "agents", "pod": format!("{job}-{hash}-x2x4z")});
         let of_pod = [
             ("app.kubernetes.io/component", component),
             ("rollouts-pod-template-hash", hash),
@@ -144,13 +192,9 @@ pub(super) async fn pages(replica: &Replica, station: &Station) -> Result<Vec<Va
         for (name, value) in of_pod.into_iter().filter(|(name, _)| taken.contains(name)) {
             labels[plain(name)] = json!(value);
         }
-        json!({"job_name": job, "static_configs": [{"targets": [target.to_string()], "labels": labels}]})
+        json!({"job_name": format!("{job}-{hash}"), "static_configs": [{"targets": [target.to_string()], "labels": labels}]})
     };
-    Ok(vec![
-        page("controllers", replica.page, "5f7d9c"),
-        page("webhook", station.hook.admin, "7bc4f8"),
-        api_server().await?,
-    ])
+    Ok(ours.iter().map(page).collect())
 }
 
 /// The three programs, and the namespace that they work in.
@@ -212,7 +256,7 @@ impl Stage {
         let settings = json!({
             "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"},
             "rule_files": rules::files(),
-            "scrape_configs": pages(&self.replica, &self.station).await?,
+            "scrape_configs": pages(self.replica.page, self.station.hook.admin).await?,
         });
         Prometheus::plain(&settings).await
     }
