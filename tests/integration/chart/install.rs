@@ -6,6 +6,7 @@ mod drift;
 mod leaving;
 mod scraped;
 mod stage;
+mod used;
 mod validation;
 
 use std::collections::BTreeMap;
@@ -173,6 +174,7 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     validation::as_operators_look(&stage, "add-health-endpoint").await?;
     asked(&stage, &someone).await?;
     scraped::as_the_monitors_mean_it(&stage).await?;
+    used::as_granted(&stage).await?;
 
     let said = stage
         .put("upgrade", &json!({"webhook": {"rung": "audit"}}))
