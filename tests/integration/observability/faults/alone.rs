@@ -14,7 +14,7 @@ use support::{Namespace, builders::smallest, wait};
 use tempfile::TempDir;
 
 use super::{
-    super::live::{self, Replica},
+    super::{live, replica::Replica},
     Story, provoked,
     watch::{DEADLINE, Watch},
 };

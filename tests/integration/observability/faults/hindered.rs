@@ -17,7 +17,10 @@ use support::{Namespace, builders::smallest, gateway::Gateway, lab};
 use tokio::{io::AsyncWriteExt, time::interval};
 
 use super::{
-    super::live::{self, Beside, Replica},
+    super::{
+        live,
+        replica::{Beside, Replica},
+    },
     Story, provoked,
     watch::Watch,
 };
