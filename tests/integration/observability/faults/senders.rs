@@ -1,20 +1,11 @@
-//! A sidecar, and those who send and ask too much of it.
+//! A sidecar, and those who send it too much.
 
-use agents::api::contract::path;
 use agents_sidecar::args::variable;
 use anyhow::{Result, bail, ensure};
 use serde_json::json;
-use support::{ports::free_addresses, wait};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use support::ports::free_addresses;
 
-use super::{
-    super::live,
-    Story, provoked,
-    watch::{DEADLINE, Watch},
-};
+use super::{super::live, Story, provoked, watch::Watch};
 use crate::sidecar::{
     memory::{push, request},
     otlp::{HOME_MADE, JSON, PROTOBUF, Sidecar, post},
@@ -26,7 +17,7 @@ const MEMORY: &str = "16777216";
 const WAITING: usize = 64 << 10;
 /// Series that a metric may have.
 const SHARE: usize = 300;
-/// Bytes of a label, so that few series fill the memory and many would not be needed for a long page.
+/// Bytes of a label, so that few series fill the memory.
 const LABEL: usize = 2_000;
 
 /// What was to go on, to a target that is not there.
@@ -66,26 +57,6 @@ async fn fill(sidecar: &Sidecar) -> Result<()> {
     bail!("memory never ran short")
 }
 
-/// Asks for the page, and reads no more than its first byte.
-async fn stand_still(sidecar: &Sidecar) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(sidecar.admin).await?;
-    let request = format!("GET {} HTTP/1.1\r\nHost: test\r\n\r\n", path::METRICS);
-    stream.write_all(request.as_bytes()).await?;
-    stream.read_u8().await?;
-    Ok(stream)
-}
-
-/// Two readers keep the page until Prometheus has been turned away.
-async fn keep_the_page(watch: &Watch, sidecar: &Sidecar) -> Result<()> {
-    let _readers = (stand_still(sidecar).await?, stand_still(sidecar).await?);
-    wait::retry("a scrape in vain", DEADLINE, || async {
-        let down = watch.prometheus.query("up == 0").await?;
-        ensure!(!down.is_empty(), "the page can be scraped");
-        Ok(())
-    })
-    .await
-}
-
 #[tokio::test]
 async fn each_alert_of_a_sidecar_is_silent_until_too_much_comes() -> Result<()> {
     let [nobody] = free_addresses()?;
@@ -119,7 +90,5 @@ async fn each_alert_of_a_sidecar_is_silent_until_too_much_comes() -> Result<()> 
     watch
         .provoke(&["AgentsSidecarMemoryPressure"], fill(&sidecar))
         .await?;
-    let kept = keep_the_page(&watch, &sidecar);
-    watch.provoke(&["AgentsSidecarScrapesCut"], kept).await?;
     watch.has_shown(Story::Senders)
 }
