@@ -8,5 +8,6 @@ mod live;
 pub(crate) mod names;
 mod pictures;
 mod promtool;
+mod replica;
 pub(crate) mod rules;
 pub(crate) mod runbooks;

@@ -84,7 +84,7 @@ async fn a_rehearsal_would_find_a_condition_that_does_not_compile() -> Result<()
 }
 
 /// Both configurations of a rung, stored so that no request ever fulfils their conditions.
-async fn store(here: &Namespace, rung: Rung) -> Result<ValidatingWebhookConfiguration> {
+pub(crate) async fn store(here: &Namespace, rung: Rung) -> Result<ValidatingWebhookConfiguration> {
     lab::shared().await?.ensure_ours()?;
     let made = registration(&here.name, rung, service());
     let (mut mutating, mut validating) = (made.mutating(), made.validating());
@@ -110,7 +110,7 @@ async fn store(here: &Namespace, rung: Rung) -> Result<ValidatingWebhookConfigur
 }
 
 /// Removes both, so that no later request has to be held against them.
-async fn remove(here: &Namespace) -> Result<()> {
+pub(crate) async fn remove(here: &Namespace) -> Result<()> {
     let both = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
     let said = here.kubectl.run(&["delete", both, &here.name]).await?;
     said.ok().map(drop)

@@ -7,6 +7,6 @@ mod forward;
 mod hostile;
 pub(crate) mod jobs;
 mod manners;
-mod memory;
-mod otlp;
+pub(crate) mod memory;
+pub(crate) mod otlp;
 pub(crate) mod streams;

@@ -7,7 +7,7 @@ mod corpus;
 mod guard;
 mod histories;
 pub(crate) mod hook;
-mod hostile;
+pub(crate) mod hostile;
 mod lookup;
 mod panics;
 mod quiet;

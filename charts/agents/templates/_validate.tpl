@@ -1,6 +1,15 @@
-{{/* Everything that is wrong with the values, as a list of sentences: path, what is wrong, what would be right. What a single value may
-     be is in values.schema.json; here is what several mean together. */}}
+{{/* Everything that is wrong with the values, as a list of sentences: path, what is wrong, what would be right. */}}
 {{- define "agents.errors" -}}
+{{- $schema := .Files.Get "files/values.schema.json" | fromJson -}}
+{{- $defaults := .Files.Get "files/defaults.json" | fromJson -}}
+{{- $values := deepCopy .Values -}}
+{{- $misfits := include "agents.misfits" (dict "schema" $schema "values" $values "defaults" $defaults "path" "") | fromJsonArray -}}
+{{- $fitting := dict "Values" $values "Files" .Files "Release" .Release "Chart" .Chart "Capabilities" .Capabilities "Template" .Template -}}
+{{- concat $misfits (include "agents.conflicts" $fitting | fromJsonArray) | toJson -}}
+{{- end -}}
+
+{{/* What several values mean together. Each of them is one that files/values.schema.json allows. */}}
+{{- define "agents.conflicts" -}}
 {{- $v := .Values -}}{{- $errors := list -}}
 
 {{- range .Files.Get "files/refused.yaml" | fromYamlArray -}}

@@ -7,6 +7,7 @@ mod in_use;
 mod leaving;
 mod scraped;
 mod stage;
+mod used;
 mod validation;
 
 use std::collections::BTreeMap;
@@ -175,6 +176,7 @@ async fn an_install_runs_a_run_an_upgrade_changes_the_rung_and_an_uninstall_leav
     validation::as_operators_look(&stage, "add-health-endpoint").await?;
     asked(&stage, &someone).await?;
     scraped::as_the_monitors_mean_it(&stage).await?;
+    used::as_granted(&stage).await?;
 
     // Without the lingering there are other controllers; how those before them end is looked at meanwhile.
     let ending = Ending::of_controllers(&stage).await?;

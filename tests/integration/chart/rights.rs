@@ -21,7 +21,7 @@ const CONFIGURATIONS: [&str; 2] = [
 ];
 
 /// What may be done: where (empty for the whole cluster), group, resource and verb.
-type Right = (String, String, String, String);
+pub(super) type Right = (String, String, String, String);
 
 fn right(place: &str, group: &str, resource: &str, verb: &str) -> Right {
     (
@@ -40,7 +40,7 @@ fn strings(list: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// What roles of a component grant.
-fn granted(rendered: &Rendered, component: &str) -> BTreeSet<Right> {
+pub(super) fn granted(rendered: &Rendered, component: &str) -> BTreeSet<Right> {
     let roles = rendered.all("Role").chain(rendered.all("ClusterRole"));
     let own =
         roles.filter(|role| role["metadata"]["labels"]["app.kubernetes.io/component"] == component);

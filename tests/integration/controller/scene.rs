@@ -99,7 +99,8 @@ impl Scene {
         self.start(kubeconfig, &[])
     }
 
-    fn start(&self, kubeconfig: &Path, more: &[(&str, &str)]) -> Result<Process> {
+    /// The same, with more settings.
+    pub(crate) fn start(&self, kubeconfig: &Path, more: &[(&str, &str)]) -> Result<Process> {
         let mut environment = vec![
             ("KUBECONFIG", kubeconfig.to_str().context("UTF-8")?),
             ("AGENTS_ADMIN_LISTEN", "127.0.0.1:0"),

@@ -3,26 +3,15 @@
 
 use std::{collections::BTreeSet, fs, net::SocketAddr, time::Duration};
 
-use agents::{
-    api::{
-        contract::{env, queue},
-        kind::Kind,
-    },
-    kit::args::variable as common,
-};
-use agents_sidecar::args::variable as sidecar;
+use agents::api::kind::Kind;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use support::{
-    Namespace, builders::smallest, helm::Helm, lab, ports::free_addresses, prometheus::Prometheus,
-    wait,
-};
+use support::{builders::smallest, helm::Helm, lab, prometheus::Prometheus, wait};
 
-use super::{lint, names, pictures, rules, runbooks};
+use super::{lint, names, pictures, replica::Replica, rules, runbooks};
 use crate::{
     chart::plain,
     controller::scene::{Scene, condition, holds},
-    kit::process::{Process, product},
     webhook::hook::Station,
 };
 
@@ -65,53 +54,6 @@ const MAY_BE_PENDING: [(&str, &str); 5] = [
     ),
 ];
 
-/// What is in a pod of the controllers, and the namespace that it works in.
-pub(super) struct Replica {
-    pub(super) scene: Scene,
-    /// Where the sidecar shows its page.
-    pub(super) page: SocketAddr,
-    pub(super) sidecar: Process,
-    pub(super) controller: Process,
-}
-
-impl Replica {
-    /// The controller pushes to the sidecar, which follows its queue and looks after its Jobs.
-    pub(super) async fn start(here: Namespace) -> Result<Self> {
-        let [page, grpc, stream] = free_addresses()?;
-        let kubeconfig = lab::shared().await?.kubeconfig();
-        let kubeconfig = kubeconfig.to_str().context("UTF-8")?.to_owned();
-        let streams = format!("controller=http://{stream}{}", queue::STREAM);
-        let beside = Process::start(
-            &product("agents-sidecar"),
-            &[],
-            &[
-                ("KUBECONFIG", &kubeconfig),
-                (env::NAMESPACES, &here.name),
-                (common::ADMIN_LISTEN, &page.to_string()),
-                (sidecar::OTLP_GRPC_LISTEN, &grpc.to_string()),
-                (sidecar::QUEUE_STREAMS, &streams),
-            ],
-        );
-        let endpoint = format!("http://{grpc}");
-        let scene = Scene::at(
-            here,
-            &[
-                ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*endpoint),
-                ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
-                (env::QUEUE_LISTEN, &stream.to_string()),
-                (env::CONCURRENCY_AGENT, "1"),
-            ],
-        );
-        scene.make_agent().await?;
-        Ok(Self {
-            controller: scene.controller().await?,
-            sidecar: beside,
-            scene,
-            page,
-        })
-    }
-}
-
 /// Carries out a run, whose pod ends with this code.
 pub(super) async fn carry_out(scene: &Scene, run: &str, code: i32) -> Result<()> {
     scene.run(run, json!({})).await?;
@@ -122,9 +64,20 @@ pub(super) async fn carry_out(scene: &Scene, run: &str, code: i32) -> Result<()>
     Ok(())
 }
 
-/// How Prometheus is told of the pages of a replica and of a webhook: with the labels that the PodMonitor of the chart takes from
-/// pods.
-pub(super) async fn pages(replica: &Replica, station: &Station) -> Result<Vec<Value>> {
+/// How Prometheus is told of the pages of a sidecar and of a webhook, and of that of the API server.
+pub(super) async fn pages(sidecar: SocketAddr, webhook: SocketAddr) -> Result<Vec<Value>> {
+    let ours = [
+        ("controllers", sidecar, "5f7d9c"),
+        ("webhook", webhook, "7bc4f8"),
+    ];
+    let mut pages = pages_of(&ours).await?;
+    pages.push(api_server().await?);
+    Ok(pages)
+}
+
+/// How Prometheus is told of pages of ours, each by its component, its address and the hash of its pod: with the labels that the
+/// PodMonitor of the chart takes from pods.
+pub(super) async fn pages_of(ours: &[(&str, SocketAddr, &str)]) -> Result<Vec<Value>> {
     let pods = json!({"metrics": {"serviceMonitor": {"enabled": false}, "podMonitor": {"renderMode": "always"}}});
     let rendered = Helm::new().await?.render(&pods, &[]).await?;
     let monitor = rendered.get("PodMonitor/agents")?;
@@ -134,9 +87,10 @@ pub(super) async fn pages(replica: &Replica, station: &Station) -> Result<Vec<Va
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let page = |component: &str, target: SocketAddr, hash: &str| {
+    let page = |&(component, target, hash): &(&str, SocketAddr, &str)| {
         let job = format!("agents-{component}");
-        let mut labels = json!({"namespace": "agents", "pod": format!("{job}-{hash}-x2x4z")});
+        let mut labels =
+            json!({"job": job, "namespace": "agents", "pod": format!("{job}-{hash}-x2x4z")});
         let of_pod = [
             ("app.kubernetes.io/component", component),
             ("rollouts-pod-template-hash", hash),
@@ -144,13 +98,9 @@ pub(super) async fn pages(replica: &Replica, station: &Station) -> Result<Vec<Va
         for (name, value) in of_pod.into_iter().filter(|(name, _)| taken.contains(name)) {
             labels[plain(name)] = json!(value);
         }
-        json!({"job_name": job, "static_configs": [{"targets": [target.to_string()], "labels": labels}]})
+        json!({"job_name": format!("{job}-{hash}"), "static_configs": [{"targets": [target.to_string()], "labels": labels}]})
     };
-    Ok(vec![
-        page("controllers", replica.page, "5f7d9c"),
-        page("webhook", station.hook.admin, "7bc4f8"),
-        api_server().await?,
-    ])
+    Ok(ours.iter().map(page).collect())
 }
 
 /// The three programs, and the namespace that they work in.
@@ -212,7 +162,7 @@ impl Stage {
         let settings = json!({
             "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "2s"},
             "rule_files": rules::files(),
-            "scrape_configs": pages(&self.replica, &self.station).await?,
+            "scrape_configs": pages(self.replica.page, self.station.hook.admin).await?,
         });
         Prometheus::plain(&settings).await
     }

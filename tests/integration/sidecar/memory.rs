@@ -12,7 +12,7 @@ use crate::kit::client::{Answer, DEADLINE};
 const LIMIT: usize = 96 << 20;
 
 /// A request with so many series of a metric, each with a label of so many bytes.
-pub(super) fn request(metric: &str, series: std::ops::Range<usize>, label: usize) -> Vec<u8> {
+pub(crate) fn request(metric: &str, series: std::ops::Range<usize>, label: usize) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.message(1, |target| {
         target.message(2, |scope| {
@@ -38,7 +38,7 @@ pub(super) fn request(metric: &str, series: std::ops::Range<usize>, label: usize
 }
 
 /// Sends a request of protobuf; its answer is read as text, so refused points are no concern here.
-pub(super) async fn push(address: SocketAddr, body: &[u8]) -> Result<Answer> {
+pub(crate) async fn push(address: SocketAddr, body: &[u8]) -> Result<Answer> {
     post(address, "/v1/metrics", PROTOBUF, body).await
 }
 

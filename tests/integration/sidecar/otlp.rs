@@ -16,15 +16,15 @@ use crate::kit::{
 };
 
 /// A sidecar, its page, and where OTLP comes in.
-pub(super) struct Sidecar {
-    pub(super) process: Process,
-    pub(super) admin: SocketAddr,
-    pub(super) grpc: SocketAddr,
-    pub(super) http: SocketAddr,
+pub(crate) struct Sidecar {
+    pub(crate) process: Process,
+    pub(crate) admin: SocketAddr,
+    pub(crate) grpc: SocketAddr,
+    pub(crate) http: SocketAddr,
 }
 
 impl Sidecar {
-    pub(super) async fn start(settings: &[(&str, &str)]) -> Self {
+    pub(crate) async fn start(settings: &[(&str, &str)]) -> Self {
         let mut environment = vec![
             (common::ADMIN_LISTEN, "127.0.0.1:0"),
             (variable::QUEUE_STREAMS, "[]"),
@@ -108,7 +108,7 @@ async fn what_the_sdk_pushes_over_grpc_is_on_the_page() -> Result<()> {
 }
 
 /// As a home-made exporter sends it: a temporality by name, numbers as text, a histogram without bounds.
-pub(super) const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"jangar"}}]},
+pub(crate) const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"jangar"}}]},
 "scopeMetrics":[{"scope":{"name":"jangar"},"metrics":[
 {"name":"runs_total","sum":{"aggregationTemporality":"AGGREGATION_TEMPORALITY_CUMULATIVE","isMonotonic":true,
  "dataPoints":[{"attributes":[{"key":"phase","value":{"stringValue":"Succeeded"}}],"startTimeUnixNano":"1","timeUnixNano":"2","asDouble":4}]}},
@@ -118,7 +118,7 @@ pub(super) const HOME_MADE: &str = r#"{"resourceMetrics":[{"resource":{"attribut
 ]}]}]}"#;
 
 /// Sends bytes by HTTP.
-pub(super) async fn post(
+pub(crate) async fn post(
     address: SocketAddr,
     path: &str,
     kind: &str,
@@ -135,8 +135,8 @@ pub(super) async fn post(
 }
 
 /// The types of content that OTLP has.
-pub(super) const PROTOBUF: &str = "application/x-protobuf";
-pub(super) const JSON: &str = "application/json";
+pub(crate) const PROTOBUF: &str = "application/x-protobuf";
+pub(crate) const JSON: &str = "application/json";
 
 #[tokio::test]
 async fn json_that_is_not_quite_as_it_should_be_is_taken_and_refusals_are_told() -> Result<()> {

@@ -4,7 +4,7 @@ mod alone;
 mod discreet;
 mod many;
 mod slow;
-pub(super) mod target;
+pub(crate) mod target;
 
 use agents::api::{contract::door, registration::Door};
 use anyhow::{Context, Result, ensure};

@@ -59,12 +59,14 @@ impl Layout<'_> {
     }
 }
 
-/// What the API server keeps in its audit log: who wrote what, and what admission said about it.
+/// What the API server keeps in its audit log: who wrote what, what admission said about it, and all that pods ask for.
 const AUDIT_RULES: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
 - {level: Metadata, verbs: [create, update, patch, delete], resources: [{group: agents.proompteng.ai}, {group: batch}]}
+- {level: None, userGroups: ['system:serviceaccounts:kube-system']}
+- {level: Metadata, userGroups: ['system:serviceaccounts']}
 - {level: None}
 ";
 const AUDIT_POLICY: &str = "audit-policy.yaml";

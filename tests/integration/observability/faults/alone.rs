@@ -1,150 +1,27 @@
-//! The real programs, a real Prometheus with the rules of the chart, and one fault after another. Waits are taken out of the
-//! rules and windows are cut, so that an alert fires when its fault is there and not minutes later; nothing else is changed.
+//! The real programs, a real Prometheus with the rules of the chart, and one fault after another.
 //!
 //! The API server counts failed calls to all webhooks together, so no other test may let one fail beside this one.
 
-use std::{cell::RefCell, collections::BTreeSet, fs, path::PathBuf, time::Duration};
+use std::fs;
 
 use agents::api::{kind::Kind, registration::rung::Rung};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use k8s_openapi::api::{batch::v1::Job, core::v1::ResourceQuota};
 use kube::api::{Patch, PatchParams, PostParams};
 use nix::sys::signal::Signal;
-use serde_json::{Value, json};
-use support::{Namespace, builders::smallest, prometheus::Prometheus, wait};
+use serde_json::json;
+use support::{Namespace, builders::smallest, wait};
 use tempfile::TempDir;
 
 use super::{
-    super::{
-        live::{self, Replica},
-        rules,
-    },
-    provoked,
+    super::{live, replica::Replica},
+    Story, provoked,
+    watch::{DEADLINE, Watch},
 };
 use crate::{
     controller::scene::{Scene, job_name},
     webhook::hook::{Registered, Station},
 };
-
-/// Longer than the windows and than a lease, also where everything else is busy.
-const DEADLINE: Duration = Duration::from_secs(180);
-/// What every window is cut to. Pages are read every other second.
-const WINDOW: &str = "30s";
-
-/// The rules of the chart in a folder, without waits and with cut windows.
-fn without_waits() -> Result<(TempDir, Vec<PathBuf>)> {
-    let folder = TempDir::new()?;
-    let mut files = Vec::new();
-    for file in rules::files() {
-        let mut read: Value = serde_saphyr::from_str(&fs::read_to_string(&file)?)?;
-        let groups = read["groups"].as_array_mut().context("groups")?;
-        for rule in groups
-            .iter_mut()
-            .filter_map(|group| group["rules"].as_array_mut())
-            .flatten()
-        {
-            let expr = cut(rule["expr"].as_str().context("an expression")?);
-            rule["expr"] = json!(expr);
-            rule.as_object_mut().map(|rule| rule.remove("for"));
-        }
-        let name = file.file_name().context("a name")?;
-        let path = folder.path().join(name);
-        fs::write(&path, read.to_string())?;
-        files.push(path);
-    }
-    Ok((folder, files))
-}
-
-/// An expression with its windows cut.
-fn cut(expr: &str) -> String {
-    let windows = ["5m", "10m", "15m", "1h", "1w", "30d"];
-    windows.iter().fold(expr.to_owned(), |expr, window| {
-        expr.replace(&format!("[{window}]"), &format!("[{WINDOW}]"))
-            .replace(&format!("offset {window}"), &format!("offset {WINDOW}"))
-    })
-}
-
-/// Watches over the alerts, and keeps which have been shown.
-struct Watch {
-    prometheus: Prometheus,
-    shown: RefCell<BTreeSet<&'static str>>,
-    _rules: TempDir,
-}
-
-impl Watch {
-    async fn start(pages: &[Value]) -> Result<Self> {
-        let (folder, files) = without_waits()?;
-        let settings = json!({
-            "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "1s"},
-            "rule_files": files,
-            "scrape_configs": pages,
-        });
-        Ok(Self {
-            prometheus: Prometheus::plain(&settings).await?,
-            shown: RefCell::default(),
-            _rules: folder,
-        })
-    }
-
-    /// Alerts that fire now.
-    async fn firing(&self) -> Result<BTreeSet<String>> {
-        let mut firing = BTreeSet::new();
-        for rule in self.prometheus.rules().await? {
-            ensure!(rule["health"] == "ok", "{rule:#}");
-            if rule["state"] == "firing" {
-                firing.insert(rule["name"].as_str().unwrap_or_default().to_owned());
-            }
-        }
-        Ok(firing)
-    }
-
-    /// Waits until none of some alerts fires.
-    async fn until_silent(&self, alerts: &BTreeSet<&str>) -> Result<()> {
-        wait::retry("silence before a fault", DEADLINE, || async {
-            let firing = self.firing().await?;
-            let loud: Vec<_> = alerts
-                .iter()
-                .filter(|name| firing.contains(**name))
-                .collect();
-            ensure!(loud.is_empty(), "{loud:?}");
-            Ok(())
-        })
-        .await
-    }
-
-    /// These are silent, and after the fault each of them fires.
-    async fn provoke<F>(&self, alerts: &[&'static str], fault: F) -> Result<()>
-    where
-        F: Future<Output = Result<()>>,
-    {
-        let all: BTreeSet<_> = alerts.iter().copied().collect();
-        self.until_silent(&all).await?;
-        fault
-            .await
-            .with_context(|| format!("the fault of {alerts:?}"))?;
-        wait::retry(&format!("{alerts:?} in their fault"), DEADLINE, || async {
-            let firing = self.firing().await?;
-            let silent: Vec<_> = alerts
-                .iter()
-                .filter(|name| !firing.contains(**name))
-                .collect();
-            ensure!(silent.is_empty(), "{silent:?} are silent, {firing:?} fire");
-            Ok(())
-        })
-        .await?;
-        self.shown.borrow_mut().extend(all);
-        Ok(())
-    }
-
-    /// Waits until a query has an answer.
-    async fn until_told(&self, query: &str) -> Result<()> {
-        wait::retry(query, DEADLINE, || async {
-            ensure!(!self.prometheus.query(query).await?.is_empty(), "no answer");
-            Ok(())
-        })
-        .await
-    }
-}
 
 /// Runs that cannot begin, that fail, or that may not have a Job.
 async fn of_runs(watch: &Watch, scene: &Scene) -> Result<()> {
@@ -220,7 +97,11 @@ async fn of_custody(watch: &Watch, replica: Replica) -> Result<()> {
         jobs.patch(&job, &PatchParams::default(), &patch).await?;
         Ok(())
     };
-    let alerts = ["AgentsJobHazard", "AgentsJobTtlShort"];
+    let alerts = [
+        "AgentsJobHazard",
+        "AgentsJobTtlShort",
+        "AgentsJobUnrecorded",
+    ];
     watch.provoke(&alerts, short).await?;
     let deleted = async {
         let delete = ["delete", "job", &job, "--wait=false"];
@@ -315,16 +196,15 @@ async fn each_alert_is_silent_until_its_fault_is_there() -> Result<()> {
     support::own_lab!();
     let (station, policy) = Station::lenient().await?;
     let replica = Replica::start(support::namespace("faults").await?).await?;
-    let watch = Watch::start(&live::pages(&replica, &station).await?).await?;
+    let watch = Watch::start(&live::pages(replica.page, station.hook.admin).await?).await?;
     // Only what is added to a series that was seen before is an increase.
     live::carry_out(&replica.scene, "well", 0).await?;
     live::carry_out(&replica.scene, "badly", 1).await?;
     watch.until_told("count(agents_runs_total) == 2").await?;
     watch.until_told("agents:webhook_gate:value").await?;
-    watch.until_silent(&provoked()).await?;
+    watch.until_silent(&provoked(Story::Alone)).await?;
     of_runs(&watch, &replica.scene).await?;
     of_custody(&watch, replica).await?;
     of_the_webhook(&watch, station, &policy).await?;
-    assert_eq!(*watch.shown.borrow(), provoked());
-    Ok(())
+    watch.has_shown(Story::Alone)
 }

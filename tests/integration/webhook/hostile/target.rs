@@ -31,13 +31,13 @@ pub(super) const LARGEST: usize = 7 << 20;
 const MOST_MEMORY_KIB: u64 = 128 << 10;
 
 /// A webhook at which nobody but this test aims.
-pub(super) struct Target {
+pub(crate) struct Target {
     hook: Hook,
     certificates: Certificates,
 }
 
 /// What came back: the status line's code and all that followed, or nothing if the connection was closed.
-pub(super) type Answer = Option<(u16, String)>;
+pub(crate) type Answer = Option<(u16, String)>;
 
 impl Target {
     pub(super) async fn start() -> Result<Self> {
@@ -45,7 +45,7 @@ impl Target {
     }
 
     /// The same with these settings.
-    pub(super) async fn start_with(settings: &[(&str, &str)]) -> Result<Self> {
+    pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Result<Self> {
         let certificates = Certificates::new();
         let hook = Hook::start(&certificates, settings).await?;
         Ok(Self { hook, certificates })
@@ -55,7 +55,12 @@ impl Target {
         self.hook.address
     }
 
-    pub(super) async fn connect(&self) -> Result<TlsStream<TcpStream>> {
+    /// Where it says how it is.
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.hook.admin
+    }
+
+    pub(crate) async fn connect(&self) -> Result<TlsStream<TcpStream>> {
         self.connect_as(&self.client()).await
     }
 
@@ -75,14 +80,14 @@ impl Target {
     }
 
     /// A connection that has been used already: it may rest between requests, as long as those of API servers do.
-    pub(super) async fn connect_and_rest(&self) -> Result<TlsStream<TcpStream>> {
+    pub(crate) async fn connect_and_rest(&self) -> Result<TlsStream<TcpStream>> {
         let mut stream = self.connect().await?;
         self.answers(&mut stream, 0).await?;
         Ok(stream)
     }
 
     /// Sends bytes and takes whatever comes.
-    pub(super) async fn send(&self, bytes: &[u8]) -> Result<Answer> {
+    pub(crate) async fn send(&self, bytes: &[u8]) -> Result<Answer> {
         let mut stream = self.connect().await?;
         // A server that has heard enough may answer and close before all is sent.
         let _ = stream.write_all(bytes).await;
@@ -90,7 +95,7 @@ impl Target {
         self.answer(&mut stream).await
     }
 
-    pub(super) async fn answer(&self, stream: &mut TlsStream<TcpStream>) -> Result<Answer> {
+    pub(crate) async fn answer(&self, stream: &mut TlsStream<TcpStream>) -> Result<Answer> {
         let mut said = Vec::new();
         let reading = async {
             let mut piece = [0; 4096];
@@ -113,7 +118,7 @@ impl Target {
     }
 
     /// Gives it no time at all until the value is dropped: whatever is sent meanwhile is there at once afterwards.
-    pub(super) fn pause(&self) -> Result<Paused> {
+    pub(crate) fn pause(&self) -> Result<Paused> {
         let process = Pid::from_raw(self.hook.id.try_into()?);
         kill(process, Signal::SIGSTOP)?;
         Ok(Paused(process))
@@ -166,7 +171,7 @@ impl Target {
 }
 
 /// A webhook that is given no time.
-pub(super) struct Paused(Pid);
+pub(crate) struct Paused(Pid);
 
 impl Drop for Paused {
     fn drop(&mut self) {
@@ -190,14 +195,14 @@ fn whole(said: &[u8]) -> Option<usize> {
 }
 
 /// A good review.
-pub(in crate::webhook) fn review(uid: &str) -> Value {
+pub(crate) fn review(uid: &str) -> Value {
     let signal = smallest(Kind::Signal, "go").namespace("default");
     let signal = signal.spec(json!({"channel": "c"})).json();
     review_of(uid, Kind::Signal, &signal)
 }
 
 /// A review of a new object; nothing will be stored.
-pub(super) fn review_of(uid: &str, kind: Kind, object: &Value) -> Value {
+pub(crate) fn review_of(uid: &str, kind: Kind, object: &Value) -> Value {
     let (group, version) = (kind.group(), contract::VERSION);
     let resource = json!({"group": group, "version": version, "resource": kind.plural()});
     let kind = json!({"group": group, "version": version, "kind": kind.as_str()});
@@ -213,11 +218,11 @@ pub(super) fn review_of(uid: &str, kind: Kind, object: &Value) -> Value {
     })
 }
 
-pub(super) fn head(path: &str, kind: &str, length: usize) -> Vec<u8> {
+pub(crate) fn head(path: &str, kind: &str, length: usize) -> Vec<u8> {
     format!("POST {path}?timeout=30s HTTP/1.1\r\nHost: webhook\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n").into_bytes()
 }
 
-pub(in crate::webhook) fn post(path: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn post(path: &str, body: &[u8]) -> Vec<u8> {
     [&head(path, "application/json", body.len()), body].concat()
 }
 
