@@ -267,9 +267,9 @@ fn serve(
     state: impl FnOnce(Shutdown) -> State + Send + 'static,
 ) {
     let metrics = program.http.clone();
-    let server = move |listener, name| Server {
+    let server = move |listener, transport, name| Server {
         listener,
-        transport: Transport::Plain,
+        transport,
         limits: Limits {
             connections,
             idle: IDLE,
@@ -284,7 +284,7 @@ fn serve(
         let service = ServiceBuilder::new()
             .layer(traced(requests))
             .service(Api::new(Arc::clone(&state)));
-        let http = server(listener, "api").serve(service, shutdown.clone());
+        let http = server(listener, Transport::PlainHttp1, "api").serve(service, shutdown.clone());
         let Some(listener) = grpc else {
             http.await;
             return Ok(());
@@ -300,7 +300,7 @@ fn serve(
                 () = grpc::tell_health(reporter, readiness) => {}
             }
         };
-        let grpc = server(listener, "grpc").serve(service, shutdown.clone());
+        let grpc = server(listener, Transport::Plain, "grpc").serve(service, shutdown.clone());
         tokio::join!(http, grpc, health);
         Ok(())
     });

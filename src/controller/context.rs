@@ -33,7 +33,7 @@ use crate::events::{Effect, Emitter, Note, Occurrence, Regarding};
 use crate::kit::fence::Fence;
 
 /// Time for one call.
-const CALL: Duration = Duration::from_secs(15);
+pub(in crate::controller) const CALL: Duration = Duration::from_secs(15);
 
 /// The one clock. What it shows is handed on as data.
 #[derive(Clone, Copy, Debug)]

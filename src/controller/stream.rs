@@ -131,7 +131,7 @@ fn serve(
 ) {
     let server = Server {
         listener,
-        transport: Transport::Plain,
+        transport: Transport::PlainHttp1,
         limits: Limits {
             connections,
             head_bytes: OWN_BUFFER,

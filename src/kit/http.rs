@@ -121,6 +121,8 @@ impl Default for Limits {
 pub enum Transport {
     /// As they are.
     Plain,
+    /// The same over HTTP/1.1 alone, for streams: whoever takes nothing there holds up its connection, by which it is found.
+    PlainHttp1,
     /// Over TLS, with whatever certificate is current.
     Tls(ServerTls),
 }
@@ -129,6 +131,7 @@ impl Transport {
     fn protocols(&self) -> Protocols {
         match self {
             Self::Plain => Protocols::All,
+            Self::PlainHttp1 => Protocols::Http1,
             Self::Tls(tls) => tls.protocols(),
         }
     }

@@ -33,7 +33,7 @@ pub(super) enum Change {
     None,
     /// It stands in the place of the one before, whose series are over.
     Successor,
-    /// From now on series carry their target, or no longer do: all of them are other series.
+    /// From now on series carry their target: all of them are other series.
     Relabelled,
 }
 

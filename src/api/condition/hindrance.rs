@@ -56,6 +56,11 @@ impl Hindrance {
         all.find(|one| one.as_str() == reason)
     }
 
+    /// Whether a condition with this reason means that the run waits in line.
+    pub fn names_capacity(reason: &str) -> bool {
+        Self::parse(reason).is_some_and(Self::is_capacity)
+    }
+
     /// Whether it means that the run waits in line.
     pub const fn is_capacity(self) -> bool {
         match self {
@@ -72,6 +77,29 @@ impl Hindrance {
             | Self::ConfigMapNotFound
             | Self::ConfigMapKeyMissing
             | Self::ClaimNotFound
+            | Self::JobNameConflict
+            | Self::PodNotEnding => false,
+        }
+    }
+
+    /// Whether it ends when someone makes what the run refers to.
+    pub const fn is_missing(self) -> bool {
+        match self {
+            Self::MissingAgent
+            | Self::MissingProvider
+            | Self::MissingImplementation
+            | Self::MissingMemory
+            | Self::MissingBudget
+            | Self::MissingVcsProvider
+            | Self::SecretNotFound
+            | Self::SecretKeyMissing
+            | Self::ConfigMapNotFound
+            | Self::ConfigMapKeyMissing
+            | Self::ClaimNotFound => true,
+            Self::ConcurrencyLimit
+            | Self::QueueLimit
+            | Self::RateLimit
+            | Self::Exceeded
             | Self::JobNameConflict
             | Self::PodNotEnding => false,
         }

@@ -87,7 +87,7 @@ pub(super) fn of_end(
         );
     }
     let waited_for = lifecycle.and_then(|word| Hindrance::parse(word.as_str()));
-    let lacking = waited_for.is_some_and(|reason| of_blocked(reason) == MAKE_IT);
+    let lacking = waited_for.is_some_and(Hindrance::is_missing);
     lacking.then_some(
         "Make what is missing and submit the run again: a run that has ended stays as it is.",
     )

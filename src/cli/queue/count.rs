@@ -59,7 +59,7 @@ fn take(load: &mut Load, run: &AgentRun) {
     if let Some(reason) = reason {
         *load.blocked.entry(reason.to_owned().into()).or_default() += 1;
     }
-    if reason.is_none_or(is_turn) {
+    if reason.is_none_or(Hindrance::names_capacity) {
         load.waiting += 1;
         let made = run.creation_timestamp().map(|made| made.0);
         let oldest = load.oldest_waiting_since.into_iter().chain(made).min();
@@ -74,11 +74,6 @@ pub(in crate::cli) fn held_back(run: &AgentRun) -> Option<&str> {
     let blocked =
         all.find(|one| one.type_ == ConditionType::Blocked.as_str() && one.status == "True");
     blocked?.reason.as_deref()
-}
-
-/// Whether a run that is held back for this only waits for its turn.
-pub(in crate::cli) fn is_turn(reason: &str) -> bool {
-    Hindrance::parse(reason).is_some_and(Hindrance::is_capacity)
 }
 
 fn ranked(mut all: Vec<Named>) -> Ranked {

@@ -30,11 +30,6 @@ use crate::api::condition::{Hindrance, Lifecycle};
 use index::Seat;
 use ticket::Place;
 
-/// Whether the reason of a condition means that a run waits in line.
-fn is_capacity(reason: &str) -> bool {
-    Hindrance::parse(reason).is_some_and(Hindrance::is_capacity)
-}
-
 /// Whether a run may begin.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Decision {

@@ -12,12 +12,13 @@ use kube::core::NamespaceResourceScope;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::health::Health;
 use super::shelf::{Change, Kept, Shelf};
 use super::slim::Slim;
 use crate::cluster::Scope;
+use crate::controller::context::CALL;
 use crate::controller::metrics::Metrics;
 
 /// Objects in one page of a list: a run may hold a quarter of a megabyte, and a page is in memory whole.
@@ -130,26 +131,38 @@ where
         false
     }
 
-    /// Asks for what we wrote and the watch has not told: it may have gone before the answer came.
+    /// Asks for what we wrote and the watch has not told: it may have gone before the answer came. Nothing is heard meanwhile,
+    /// so the first that gets no answer is the last for now.
     async fn confirm(&self) {
         for key in self.shelf.overdue(&self.scope) {
-            self.look_up(&key).await;
+            if !self.look_up(&key).await {
+                return;
+            }
         }
     }
 
-    /// Asks for an object that we wrote and a list lacks. Where nobody answers, the next list will tell.
-    async fn look_up(&self, key: &super::Key) {
+    /// Asks for an object that we wrote and of which no news came. Says whether there was an answer; where there is none, it
+    /// is asked for again later.
+    async fn look_up(&self, key: &super::Key) -> bool {
+        let Some(known) = self.shelf.get(key) else {
+            return true;
+        };
         let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
-        match api.get_opt(&key.name).await {
-            Ok(Some(mut object)) => {
+        let why = match timeout(CALL, api.get_opt(&key.name)).await {
+            Ok(Ok(Some(mut object))) => {
                 (self.prune)(&mut object);
                 self.tell(self.shelf.apply(object));
+                return true;
             }
-            Ok(None) => self.tell(self.shelf.forget(key)),
-            Err(error) => {
-                tracing::warn!(%key, %error, "An object that a list lacks could not be looked up");
+            Ok(Ok(None)) => {
+                self.tell(self.shelf.forget(key, &known));
+                return true;
             }
-        }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer in time".to_owned(),
+        };
+        tracing::warn!(%key, error = why, "An object of which no news came could not be looked up");
+        false
     }
 
     fn tell(&self, change: Option<Change<K>>) {

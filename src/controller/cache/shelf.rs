@@ -12,7 +12,6 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
-use std::mem::replace;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube::{Resource, ResourceExt};
@@ -233,12 +232,15 @@ impl<K: Kept> Shelf<K> {
     }
 
     /// Some of what we wrote in a scope and no watch has told since this was last asked: only a live read can tell whether
-    /// it is still there.
+    /// it is still there. What is given out has its turn again after the others.
     pub(in crate::controller) fn overdue(&self, scope: &Scope) -> Vec<Key> {
         let mut contents = self.write();
         let here = contents.unconfirmed.iter_mut();
         let here = here.filter(|(key, _)| scope.covers(&key.namespace));
-        let overdue = here.filter_map(|(key, was_so)| replace(was_so, true).then(|| key.clone()));
+        let overdue = here.filter_map(|(key, was_so)| {
+            *was_so = !*was_so;
+            (!*was_so).then(|| key.clone())
+        });
         overdue.take(OVERDUE_AT_ONCE).collect()
     }
 
@@ -247,9 +249,18 @@ impl<K: Kept> Shelf<K> {
         self.write().remove(self.owner, key);
     }
 
-    /// Forgets an object that a live read did not find.
-    pub(in crate::controller) fn forget(&self, key: &Key) -> Option<Change<K>> {
-        let object = self.write().remove(self.owner, key)?;
+    /// Forgets an object that a live read did not find, unless it was written anew meanwhile.
+    pub(in crate::controller) fn forget(
+        &self,
+        key: &Key,
+        looked_for: &Arc<K>,
+    ) -> Option<Change<K>> {
+        let mut contents = self.write();
+        let known = contents.objects.get(key)?;
+        if !Arc::ptr_eq(known, looked_for) {
+            return None;
+        }
+        let object = contents.remove(self.owner, key)?;
         Some(Change::Deleted {
             object,
             is_last: false,

@@ -297,7 +297,8 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Watched<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Over TLS, bytes that were written may still wait to be taken.
+        // Over TLS, bytes that were written may still wait to be taken. A small write that finds room there counts as taken, so
+        // who stalls is found late; streams are not served over TLS.
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
         let mut state = self.activity.lock();
         match flushed {

@@ -63,7 +63,9 @@ pub(super) async fn run(
     // Answers are small and complete: waiting for more to send would only delay them.
     drop(stream.set_nodelay(true));
     let close = match &context.transport {
-        Transport::Plain => converse(context, stream, activity, service).await,
+        Transport::Plain | Transport::PlainHttp1 => {
+            converse(context, stream, activity, service).await
+        }
         Transport::Tls(tls) => {
             let handshake = timeout(context.limits.handshake, tls.accept(stream));
             let shaken = tokio::select! {

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use std::{
     env,
     ffi::{OsStr, OsString},
-    io::{Read, Write},
+    io::{self, Read, Seek, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -46,6 +46,8 @@ impl Program {
     /// Starts the release build of a program and waits until it is ready. It has no other variables than these.
     pub fn start(name: &str, flags: &[&str], variables: &[(&str, &OsStr)]) -> Result<Self> {
         let admin = free_address()?;
+        // As much as by default, since writing it is part of the work; it is shown only if the program does not start.
+        let mut log = tempfile::tempfile()?;
         let started = Instant::now();
         let child = Command::new(release_build(name)?)
             .args(flags)
@@ -53,8 +55,8 @@ impl Program {
             .envs(variables.iter().copied())
             .env(common::ADMIN_LISTEN, admin.to_string())
             .env(contract::QUEUE_LISTEN, "127.0.0.1:0")
-            .env("AGENTS_LOG_FILTER", "warn")
             .stdin(Stdio::null())
+            .stderr(log.try_clone()?)
             .spawn()
             .with_context(|| format!("could not start {name}"))?;
         let mut program = Self {
@@ -63,11 +65,15 @@ impl Program {
             ready_after: Duration::ZERO,
         };
         while !is_ready(admin) {
-            if let Some(status) = program.child.try_wait()? {
-                bail!("{name} ended with {status}");
-            }
-            if started.elapsed() > DEADLINE {
-                bail!("{name} is not ready after {DEADLINE:?}");
+            let ended = program.child.try_wait()?;
+            if ended.is_some() || started.elapsed() > DEADLINE {
+                log.rewind()?;
+                let said = io::read_to_string(&log)?;
+                let ended = ended.map_or("still runs".to_owned(), |status| status.to_string());
+                bail!(
+                    "{name} is not ready after {:?} ({ended}): {said}",
+                    started.elapsed()
+                );
             }
             thread::sleep(Duration::from_millis(2));
         }

@@ -95,11 +95,13 @@ async fn nobody_is_called_while_looks_fail_and_they_are_taken_again() -> Result<
 /// Where the machines of the API server are. A control plane without nodes does not list itself; the operator of one that
 /// has the list switched off writes it so.
 async fn machines() -> Result<Vec<SocketAddr>> {
-    let lab = support::cluster::client(lab::shared().await?.kubeconfig()).await?;
-    let slices: Api<EndpointSlice> = Api::namespaced(lab, "default");
+    let lab = lab::shared().await?;
+    let client = support::cluster::client(lab.kubeconfig()).await?;
+    let slices: Api<EndpointSlice> = Api::namespaced(client, "default");
     let slice = match slices.get_opt("kubernetes").await? {
         Some(slice) => slice,
         None => {
+            lab.ensure_ours()?;
             let slice = serde_json::from_value(json!({
                 "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},
                 "addressType": "IPv4", "endpoints": [{"addresses": ["198.51.100.1"]}],

@@ -223,7 +223,7 @@ async fn a_connection_that_rests_too_long_is_closed() {
 #[tokio::test]
 async fn a_client_that_takes_nothing_of_an_answer_is_cut() {
     let limits = Limits {
-        stall: Duration::from_millis(500),
+        stall: Duration::from_secs(3),
         ..Limits::default()
     };
     let running = Running::start(limits).await;

@@ -210,7 +210,7 @@ async fn the_queue_is_relayed_from_whoever_leads_and_says_so_when_nobody_does() 
 }
 
 /// Changes, each so large that what is kept for who is slow does not hold all of them.
-const CHANGES: usize = 120;
+const CHANGES: usize = 90;
 const FILLING: usize = 200 * 1024;
 
 /// How many readers there are, came, went, and went because they were slow.

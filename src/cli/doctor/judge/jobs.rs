@@ -4,12 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
 
+use crate::api::condition::Hindrance;
 use crate::api::contract::{annotation, env, finalizer};
 use crate::api::custody::{LastStatus, last_status_of};
 use crate::cli::doctor::check::Verdict::{self, Bad, Beside, Good, Warning};
 use crate::cli::doctor::check::{Check, When, none_of, seen, some};
 use crate::cli::doctor::facts::{Component, Facts};
-use crate::cli::queue::count::{held_back, is_turn};
+use crate::cli::queue::count::held_back;
 use crate::cli::run::view::ended;
 
 /// An outcome that is not stored after this time needs someone.
@@ -162,7 +163,7 @@ fn blocked(facts: &Facts) -> Verdict {
     seen(&facts.runs, |runs| {
         let open = runs.iter().filter(|run| ended(run).is_none());
         let blocked = open.filter_map(|run| {
-            let reason = held_back(run).filter(|reason| !is_turn(reason))?;
+            let reason = held_back(run).filter(|reason| !Hindrance::names_capacity(reason))?;
             let namespace = run.namespace().unwrap_or_default();
             Some(format!("{namespace}/{}: {reason}", run.name_any()))
         });
@@ -180,7 +181,7 @@ fn waiting(facts: &Facts) -> Verdict {
             .iter()
             .filter(|run| run.status.as_ref().is_none_or(|it| it.started_at.is_none()));
         let open = open.filter(|run| ended(run).is_none());
-        let waits = open.filter(|run| held_back(run).is_none_or(is_turn));
+        let waits = open.filter(|run| held_back(run).is_none_or(Hindrance::names_capacity));
         let since = waits.filter_map(|run| run.creation_timestamp().map(|made| made.0));
         match since.min().map(|since| facts.now.duration_since(since)) {
             Some(longest) if longest > LONG => {

@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
-use super::is_capacity;
-use crate::api::condition::Reason;
+use crate::api::condition::{Hindrance, Reason};
 use crate::api::kinds::AgentRun;
 use crate::controller::agent_run::status;
 use crate::controller::agent_run::turn;
@@ -109,7 +108,7 @@ fn place(run: &AgentRun) -> Place {
     match status::blocked_reason(run) {
         // One that meets trouble does not hold back the others meanwhile.
         _ if is_stopping || status::is_troubled(run) => Place::Aside,
-        Some(reason) if !is_capacity(reason) => Place::Aside,
+        Some(reason) if !Hindrance::names_capacity(reason) => Place::Aside,
         Some(_) | None => Place::Waiting,
     }
 }

@@ -175,9 +175,12 @@ impl<K: Kept + DeserializeOwned> Copies<'_, K> {
 
     fn confirm(&self, world: &World) {
         for key in self.shelf.overdue(&scope()) {
+            let Some(known) = self.shelf.get(&key) else {
+                continue;
+            };
             self.tell(match world.get(self.sort, &key.name) {
                 Some(object) => self.shelf.apply(self.read(object)),
-                None => self.shelf.forget(&key),
+                None => self.shelf.forget(&key, &known),
             });
         }
     }

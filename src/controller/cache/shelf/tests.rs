@@ -27,6 +27,12 @@ fn list(shelf: &Shelf<ConfigMap>, objects: &[(&str, u64)]) -> Listed<ConfigMap> 
     shelf.complete(&Scope::Cluster)
 }
 
+/// A live read did not find it.
+fn forget(shelf: &Shelf<ConfigMap>, name: &str) -> Option<Change<ConfigMap>> {
+    let looked_for = shelf.get(&key(name))?;
+    shelf.forget(&key(name), &looked_for)
+}
+
 fn told(changes: &[Change<ConfigMap>]) -> Vec<String> {
     let told = changes.iter().map(|change| match change {
         Change::Applied { object, before } => format!(
@@ -45,7 +51,7 @@ fn only_the_watch_tells_how_an_object_went() {
     list(&shelf, &[("a", 1), ("b", 1), ("c", 1)]);
     let watched = shelf.delete(object("a", 2));
     let listed = list(&shelf, &[("c", 1)]).changes.pop();
-    let looked_up = shelf.forget(&key("c"));
+    let looked_up = forget(&shelf, "c");
     for (row, change, expected) in [
         ("watched", watched, true),
         ("listed", listed, false),
@@ -101,7 +107,7 @@ fn what_we_wrote_while_a_list_was_on_its_way_is_doubtful_if_the_list_lacks_it() 
     assert_eq!(told(&listed.changes), Vec::<String>::new());
     assert_eq!(listed.doubtful, [key("new")]);
     assert!(shelf.get(&key("new")).is_some());
-    assert!(shelf.forget(&key("new")).is_some());
+    assert!(forget(&shelf, "new").is_some());
     assert!(shelf.get(&key("new")).is_none());
 }
 
@@ -166,7 +172,7 @@ fn what_no_watch_confirms_is_asked_for_once_it_is_overdue() {
     gone.delete(object("a", 2));
     gone.learn(object("a", 1));
     assert_eq!(overdue(&gone), [key("a")], "the watch told that it went");
-    assert_eq!(told(&Vec::from_iter(gone.forget(&key("a")))), ["-a"]);
+    assert_eq!(told(&Vec::from_iter(forget(&gone, "a"))), ["-a"]);
     assert_eq!(overdue(&gone), [], "found gone");
 
     let listed = shelf();
@@ -202,8 +208,31 @@ fn few_objects_are_asked_for_at_once() {
         assert!(overdue.len() <= OVERDUE_AT_ONCE, "{}", overdue.len());
         found += overdue.len();
         for key in overdue {
-            shelf.forget(&key);
+            forget(&shelf, &key.name);
         }
     }
     assert_eq!(found, 100);
+}
+
+#[test]
+fn what_nobody_answers_for_does_not_keep_others_from_their_turn() {
+    let shelf = shelf();
+    let names = (0..OVERDUE_AT_ONCE * 2).map(|number| format!("o{number}"));
+    for name in names.clone() {
+        shelf.learn(object(&name, 1));
+    }
+    let asked: BTreeSet<Key> = (0..4)
+        .flat_map(|_| shelf.overdue(&Scope::Cluster))
+        .collect();
+    assert_eq!(asked, names.map(|name| key(&name)).collect());
+}
+
+#[test]
+fn what_was_written_anew_while_it_was_looked_for_stays() {
+    let shelf = shelf();
+    shelf.learn(object("a", 1));
+    let looked_for = shelf.get(&key("a")).unwrap();
+    shelf.learn(object("a", 5));
+    assert!(shelf.forget(&key("a"), &looked_for).is_none());
+    assert_eq!(shelf.keys(), [key("a")]);
 }

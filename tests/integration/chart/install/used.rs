@@ -31,9 +31,11 @@ impl Asked {
             let Some(right) = right_of(&entry) else {
                 continue;
             };
-            match entry["annotations"]["authorization.k8s.io/decision"] == "allow" {
-                true => asked.allowed.insert(right),
-                false => asked.refused.insert(right),
+            // What was turned away before it was judged has no decision.
+            match entry["annotations"]["authorization.k8s.io/decision"].as_str() {
+                Some("allow") => asked.allowed.insert(right),
+                Some("forbid") => asked.refused.insert(right),
+                _ => false,
             };
         }
         asked
@@ -175,8 +177,7 @@ const NOT_YET: [(&str, &str, &str, &str); 32] = [
     ("webhook", "agentruns", "patch", "nobody deleted a Job"),
     ("webhook", "toolruns", "patch", "nobody deleted a Job"),
 ];
-const BY_NAME: &str =
-    "one object is read where a request names it or a list lacks it; who may list sees the same";
+const BY_NAME: &str = "one object is read where a request names it, a list lacks it or no watch confirms it; who may list sees the same";
 const OLDER: &str = "the group without a name is for clusters that have no other for Events";
 
 fn is_explained(component: &str, (_, _, resource, verb): &Right) -> bool {
