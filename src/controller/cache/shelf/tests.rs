@@ -1,4 +1,5 @@
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::ResourceExt;
 
 use super::*;
 
