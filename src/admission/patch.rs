@@ -57,6 +57,18 @@ pub fn set(
     }
 }
 
+/// The operation that adds a value whose parent is there.
+pub fn addition(path: FieldPath, value: Value) -> PatchOperation {
+    let mut pointer = PointerBuf::new();
+    for segment in path {
+        push(&mut pointer, &segment);
+    }
+    PatchOperation::Add(AddOperation {
+        path: pointer,
+        value,
+    })
+}
+
 /// The value inside the objects that its path names; none if the path goes through a list, which nobody can make up.
 fn nested(path: &[Segment], value: Value) -> Option<Value> {
     path.iter().rev().try_fold(value, |value, segment| {

@@ -48,4 +48,4 @@ pub use tools::tool_run::{ToolRun, ToolRunSpec, ToolRunStatus};
 pub use workspace::{Workspace, WorkspaceSpec, WorkspaceStatus};
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -258,7 +258,8 @@ impl Context {
     }
 }
 
-async fn within_deadline<T>(
+/// The answer to a call, if it comes in time.
+pub(in crate::controller) async fn within_deadline<T>(
     what: &'static str,
     call: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, Fault> {

@@ -37,10 +37,21 @@ pub(super) fn decide(
     if old.is_some_and(|old| is_same(old, new)) {
         return;
     }
-    let spec_mode = context.stance.cap(Mode::Enforce);
-    if clean::decide(kind, subject, context, new, decision) {
-        return;
+    if !clean::decide(kind, subject, context, new, decision) {
+        decide_as_a_whole(kind, subject, context, new, decision);
     }
+}
+
+/// Decides about an object of which not even its form is known.
+pub(super) fn decide_as_a_whole(
+    kind: Kind,
+    subject: &Subject<'_>,
+    context: &Context<'_>,
+    new: &Object<'_>,
+    decision: &mut Decision,
+) {
+    let old = subject.request.old_object.as_ref();
+    let spec_mode = context.stance.cap(Mode::Enforce);
     let mut change = match Change::read(new, old, subject.namespace()) {
         Ok(change) => change,
         Err(cause) => return decision.find(Rule::Spec, spec_mode, Some(cause)),

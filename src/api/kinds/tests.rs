@@ -1,6 +1,6 @@
 //! Reading is tolerant of what the API server stores.
 
-pub(in crate::api) mod fixtures;
+pub(crate) mod fixtures;
 
 use super::*;
 use serde::de::DeserializeOwned;

@@ -23,6 +23,7 @@ use serde_json::Value;
 use crate::api::crd;
 use crate::api::kind::Kind;
 use crate::api::object::cause::{Causes, Path};
+use crate::api::object::tree::Json;
 use node::Tree;
 
 const SPEC: Path<'static> = Path::root("spec");
@@ -41,6 +42,13 @@ pub fn conform_spec(kind: Kind, object: &Value, old: Option<&Value>) -> Causes {
         None => {}
     }
     causes
+}
+
+/// Whether the schema finds nothing wrong with a new spec.
+pub fn conforms(kind: Kind, spec: &impl Json) -> bool {
+    let mut causes = Causes::default();
+    tree(kind).spec.check(&mut causes, &SPEC, spec, None);
+    causes.is_empty()
 }
 
 /// What the schema and its rules find wrong with the status of an object, and with how it changed from `old`.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::kind::Kind;
 use crate::api::object::cause::{FieldPath, Segment};
+use crate::api::object::tree::{Json, Sort, Tree};
 
 /// The fields that are absent and what they stand for, parents before children. Empty once they are filled in.
 ///
@@ -21,6 +22,18 @@ pub fn defaults(kind: Kind, object: &Value) -> Vec<(FieldPath, Value)> {
         .filter(|(path, _)| is_missing(spec, path))
         .map(|(path, word)| (place(path), word.value()))
         .collect()
+}
+
+/// The same of a new spec, which has them afterwards.
+pub fn fill(kind: Kind, spec: &mut Tree<'_>) -> Vec<(FieldPath, Value)> {
+    let mut filled = Vec::new();
+    for (path, word) in table(kind) {
+        if is_missing(spec, path) {
+            spec.add(path, word.tree());
+            filled.push((place(path), word.value()));
+        }
+    }
+    filled
 }
 
 /// The spec of an object with what its absent fields stand for.
@@ -54,6 +67,14 @@ impl Word {
             Self::Flag(flag) => Value::Bool(flag),
             Self::Text(text) => Value::from(text),
             Self::OneText(text) => json!([text]),
+        }
+    }
+
+    fn tree(self) -> Tree<'static> {
+        match self {
+            Self::Flag(flag) => Tree::Bool(flag),
+            Self::Text(text) => Tree::Text(text.into()),
+            Self::OneText(text) => Tree::List(vec![Tree::Text(text.into())]),
         }
     }
 }
@@ -108,15 +129,15 @@ const fn table(kind: Kind) -> &'static [Row] {
 }
 
 /// Whether the parent is an object without this field. A null is there: the API server decides about it.
-fn is_missing(spec: &Value, path: &[&str]) -> bool {
+fn is_missing(spec: &impl Json, path: &[&str]) -> bool {
     let Some((field, parents)) = path.split_last() else {
         return false;
     };
-    parents
-        .iter()
-        .try_fold(spec, |value, parent| value.get(parent))
-        .and_then(Value::as_object)
-        .is_some_and(|parent| !parent.contains_key(*field))
+    let mut parents = parents.iter();
+    let parent = parents.try_fold(spec, |value, parent| value.field(parent));
+    parent.is_some_and(|parent| {
+        matches!(parent.sort(), Sort::Fields) && parent.field(field).is_none()
+    })
 }
 
 fn place(path: &[&str]) -> FieldPath {

@@ -20,32 +20,75 @@ use serde_json::{Number, Value};
 use crate::api::object::cause::quoted;
 
 /// What rules ask of a tree, whoever owns its texts. What is of another sort counts as absent.
-pub trait Json: Sized {
+pub trait Json: PartialEq + Sized {
+    /// What it is.
+    fn sort(&self) -> Sort<'_, Self>;
     /// A field of an object.
     fn field(&self, name: &str) -> Option<&Self>;
+    /// All fields of an object.
+    fn fields(&self) -> impl Iterator<Item = (&str, &Self)>;
+
+    /// Whether it is null.
+    fn is_nothing(&self) -> bool {
+        matches!(self.sort(), Sort::Nothing)
+    }
+
     /// The text, if it is one.
-    fn text(&self) -> Option<&str>;
+    fn text(&self) -> Option<&str> {
+        match self.sort() {
+            Sort::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Whether it is true, if it is one of true and false.
-    fn truth(&self) -> Option<bool>;
+    fn truth(&self) -> Option<bool> {
+        match self.sort() {
+            Sort::Truth(truth) => Some(truth),
+            _ => None,
+        }
+    }
+
     /// The entries, if it is a list.
-    fn entries(&self) -> &[Self];
+    fn entries(&self) -> &[Self] {
+        match self.sort() {
+            Sort::List(entries) => entries,
+            _ => &[],
+        }
+    }
+}
+
+/// The sorts of JSON.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the sorts of JSON")]
+pub enum Sort<'v, J> {
+    Nothing,
+    Truth(bool),
+    Number(&'v Number),
+    Text(&'v str),
+    List(&'v [J]),
+    Fields,
 }
 
 impl Json for Value {
+    fn sort(&self) -> Sort<'_, Self> {
+        match self {
+            Self::Null => Sort::Nothing,
+            Self::Bool(truth) => Sort::Truth(*truth),
+            Self::Number(number) => Sort::Number(number),
+            Self::String(text) => Sort::Text(text),
+            Self::Array(entries) => Sort::List(entries),
+            Self::Object(_) => Sort::Fields,
+        }
+    }
+
     fn field(&self, name: &str) -> Option<&Self> {
         self.get(name)
     }
 
-    fn text(&self) -> Option<&str> {
-        self.as_str()
-    }
-
-    fn truth(&self) -> Option<bool> {
-        self.as_bool()
-    }
-
-    fn entries(&self) -> &[Self] {
-        self.as_array().map_or(&[], Vec::as_slice)
+    fn fields(&self) -> impl Iterator<Item = (&str, &Self)> {
+        let fields = self.as_object().into_iter().flatten();
+        fields.map(|(name, value)| (name.as_str(), value))
     }
 }
 
@@ -75,9 +118,37 @@ impl<'a> Tree<'a> {
         deserializer.end()?;
         Ok(tree)
     }
+
+    /// Adds a field. Nothing happens where it is there already, or what should hold it is not.
+    pub fn add(&mut self, path: &[&'a str], value: Self) {
+        let (Self::Fields(fields), Some((name, below))) = (self, path.split_first()) else {
+            return;
+        };
+        let place = fields.binary_search_by(|(own, _)| (**own).cmp(name));
+        match (place, below) {
+            (Err(place), []) => fields.insert(place, (Cow::Borrowed(name), value)),
+            (Ok(place), [_, ..]) => {
+                if let Some((_, inner)) = fields.get_mut(place) {
+                    inner.add(below, value);
+                }
+            }
+            (Ok(_), []) | (Err(_), [_, ..]) => {}
+        }
+    }
 }
 
 impl Json for Tree<'_> {
+    fn sort(&self) -> Sort<'_, Self> {
+        match self {
+            Self::Null => Sort::Nothing,
+            Self::Bool(truth) => Sort::Truth(*truth),
+            Self::Number(number) => Sort::Number(number),
+            Self::Text(text) => Sort::Text(text),
+            Self::List(entries) => Sort::List(entries),
+            Self::Fields(_) => Sort::Fields,
+        }
+    }
+
     fn field(&self, name: &str) -> Option<&Self> {
         let Self::Fields(fields) = self else {
             return None;
@@ -86,25 +157,12 @@ impl Json for Tree<'_> {
         fields.get(place).map(|(_, value)| value)
     }
 
-    fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Null | Self::Bool(_) | Self::Number(_) | Self::List(_) | Self::Fields(_) => None,
-        }
-    }
-
-    fn truth(&self) -> Option<bool> {
-        match self {
-            Self::Bool(truth) => Some(*truth),
-            Self::Null | Self::Number(_) | Self::Text(_) | Self::List(_) | Self::Fields(_) => None,
-        }
-    }
-
-    fn entries(&self) -> &[Self] {
-        match self {
-            Self::List(entries) => entries,
-            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::Fields(_) => &[],
-        }
+    fn fields(&self) -> impl Iterator<Item = (&str, &Self)> {
+        let fields = match self {
+            Self::Fields(fields) => fields.as_slice(),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::List(_) => &[],
+        };
+        fields.iter().map(|(name, value)| (&**name, value))
     }
 }
 

@@ -9,7 +9,7 @@ use kube::{Api, Resource, ResourceExt};
 
 use super::Run;
 use crate::api::contract::label;
-use crate::controller::context::Context;
+use crate::controller::context::{Context, within_deadline};
 use crate::controller::driver::fault::Fault;
 
 /// Whether an object says that it was made for the run with this uid.
@@ -56,19 +56,20 @@ pub(in crate::controller) async fn list_pods<R: Run>(
     let api: Api<Pod> = context.api(&run.namespace().unwrap_or_default());
     let uid = run.uid().unwrap_or_default();
     let params = ListParams::default().labels(&format!("{}={uid}", label::RUN_UID));
-    let list = api.list(&params).await;
-    let list = list.map_err(|error| Fault::of("list the pods of the run", &error))?;
+    let list = within_deadline("list the pods of the run", api.list(&params)).await?;
     Ok(list.items.into_iter().map(Arc::new).collect())
 }
 
 /// Whether a namespace is being deleted. Where that may not be asked, it counts as staying.
 pub(in crate::controller) async fn is_terminating(context: &Context, namespace: &str) -> bool {
     let all: Api<Namespace> = Api::all(context.client.clone());
-    match all.get_metadata_opt(namespace).await {
+    let found = within_deadline("look up the namespace", all.get_metadata_opt(namespace)).await;
+    match found {
         Ok(Some(namespace)) => namespace.metadata.deletion_timestamp.is_some(),
         Ok(None) => true,
-        Err(error) => {
-            tracing::debug!(namespace, %error, "Whether the namespace is going cannot be asked");
+        Err(fault) => {
+            let fault = fault.sentence();
+            tracing::debug!(namespace, fault, "Whether the namespace is going is not known");
             false
         }
     }

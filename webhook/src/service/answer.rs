@@ -61,6 +61,8 @@ pub struct Admission {
     rules: Rules,
     shadow_log: Sampler,
     unknown_log: Sampler,
+    /// By [`Refusal::WORDS`].
+    undecided_log: [Sampler; Refusal::WORDS.len()],
 }
 
 impl Admission {
@@ -81,6 +83,7 @@ impl Admission {
             rules: decide,
             shadow_log: Sampler::default(),
             unknown_log: Sampler::default(),
+            undecided_log: Default::default(),
         }
     }
 
@@ -256,8 +259,14 @@ impl Admission {
     /// The answer without a decision.
     pub fn refuse(&self, door: Option<Door>, uid: &str, refusal: &Refusal) -> Answer {
         self.metrics.refused(door, refusal);
-        let door = door.map_or("", Door::as_str);
-        tracing::info!(door, uid, cause = refusal.as_str(), "Not decided");
+        let cause = refusal.as_str();
+        let words = Refusal::WORDS.iter().zip(&self.undecided_log);
+        let mut logs = words.filter(|(word, _)| **word == cause);
+        // Whoever reaches the port can cause these, so their number must not be up to him.
+        if logs.any(|(_, log)| log.is_due(Timestamp::now())) {
+            let door = door.map_or("", Door::as_str);
+            tracing::info!(door, uid, cause, "Not decided");
+        }
         Answer {
             status: refusal.status(),
             body: refusal.reply(uid).encode().unwrap_or_default(),

@@ -7,14 +7,14 @@ use serde_json::Value;
 use crate::api::kind::Kind;
 
 /// An object of one of our kinds, and what the first line of its file says.
-pub(in crate::api) struct Fixture {
-    pub(in crate::api) first_line: String,
-    pub(in crate::api) kind: Kind,
-    pub(in crate::api) object: Value,
+pub(crate) struct Fixture {
+    pub(crate) first_line: String,
+    pub(crate) kind: Kind,
+    pub(crate) object: Value,
 }
 
 /// The objects of our kinds in the YAML files of a folder; folders in it are passed over.
-pub(in crate::api) fn objects(folder: &str) -> Vec<Fixture> {
+pub(crate) fn objects(folder: &str) -> Vec<Fixture> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&folder).unwrap() {

@@ -1,20 +1,16 @@
 //! The CEL rules of the CRDs in Rust. A test holds that both say the same about the same objects.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::api::crd::Rule;
 use crate::api::object::cause::{Causes, Path, Reason};
+use crate::api::object::tree::Json;
 use crate::api::phase::Phase;
 
 /// Rules on a part of a spec. Those about a change are [`check_change`].
-pub(super) fn check_spec(
-    rule: Rule,
-    causes: &mut Causes,
-    at: &Path<'_>,
-    given: &Map<String, Value>,
-) {
-    let has = |name: &str| given.get(name).is_some_and(|value| !value.is_null());
+pub(super) fn check_spec(rule: Rule, causes: &mut Causes, at: &Path<'_>, given: &impl Json) {
+    let has = |name: &str| given.field(name).is_some_and(|value| !value.is_nothing());
     match rule {
         Rule::SomeWork => {
             if !has("implementationSpecRef") && !has("implementation") {

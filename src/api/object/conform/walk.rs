@@ -1,33 +1,34 @@
 //! Holds a value against its schema. Costs nothing but the walk while there is no fault.
 
-use serde_json::{Map, Number, Value};
+use serde_json::Number;
 
 use super::node::{Fields, List, Node, Range, Shape, Text};
 use super::rules;
 use crate::api::kinds::agents::agent_run::UNBUILT_RUNTIMES;
 use crate::api::object::cause::{Causes, Path, Reason, listed, not_one_of, quoted};
+use crate::api::object::tree::{Json, Sort};
 
 impl Node {
     /// Notes what is wrong with a value. What is as it was in `old` is forgiven, as the API server forgives it.
-    pub(super) fn check(
+    pub(super) fn check<J: Json>(
         &self,
         causes: &mut Causes,
         at: &Path<'_>,
-        value: &Value,
-        old: Option<&Value>,
+        value: &J,
+        old: Option<&J>,
     ) {
         let before = causes.mark();
-        match (&self.shape, value) {
-            (Shape::Any, _) | (Shape::Boolean, Value::Bool(_)) => {}
-            (Shape::Object(fields), Value::Object(given)) => fields.check(causes, at, given, old),
-            (Shape::List(list), Value::Array(given)) => list.check(causes, at, given, old),
-            (Shape::Text(text), Value::String(given)) => text.check(causes, at, given),
-            (Shape::Integer(range), Value::Number(given)) if is_whole(given) => {
+        match (&self.shape, value.sort()) {
+            (Shape::Any, _) | (Shape::Boolean, Sort::Truth(_)) => {}
+            (Shape::Object(fields), Sort::Fields) => fields.check(causes, at, value, old),
+            (Shape::List(list), Sort::List(given)) => list.check(causes, at, given, old),
+            (Shape::Text(text), Sort::Text(given)) => text.check(causes, at, given),
+            (Shape::Integer(range), Sort::Number(given)) if is_whole(given) => {
                 range.check(causes, at, given);
             }
-            (Shape::Number(range), Value::Number(given)) => range.check(causes, at, given),
-            (Shape::IntOrText, Value::String(_)) => {}
-            (Shape::IntOrText, Value::Number(given)) if is_whole(given) => {}
+            (Shape::Number(range), Sort::Number(given)) => range.check(causes, at, given),
+            (Shape::IntOrText, Sort::Text(_)) => {}
+            (Shape::IntOrText, Sort::Number(given)) if is_whole(given) => {}
             _ => causes.add_thought(at, Reason::TypeMismatch, || {
                 format!("is {}; write {}", sort_of(value), self.wanted())
             }),
@@ -68,21 +69,17 @@ impl Node {
 }
 
 impl Fields {
-    fn check(
-        &self,
-        causes: &mut Causes,
-        at: &Path<'_>,
-        given: &Map<String, Value>,
-        old: Option<&Value>,
-    ) {
-        check_count(causes, at, given.len(), self.most);
+    fn check<J: Json>(&self, causes: &mut Causes, at: &Path<'_>, given: &J, old: Option<&J>) {
+        if self.most.is_some() {
+            check_count(causes, at, given.fields().count(), self.most);
+        }
         for field in self.named.iter().filter(|field| field.required) {
-            if given.get(&field.name).is_none_or(Value::is_null) {
+            if given.field(&field.name).is_none_or(J::is_nothing) {
                 field.node.check_missing(causes, &at.field(&field.name));
             }
         }
-        for (name, value) in given.iter().filter(|(_, value)| !value.is_null()) {
-            let old = old.and_then(|old| old.get(name));
+        for (name, value) in given.fields().filter(|(_, value)| !value.is_nothing()) {
+            let old = old.and_then(|old| old.field(name));
             if let Some(field) = self.find(name) {
                 field.node.check(causes, &at.field(name), value, old);
             } else if let Some(entry) = &self.entries {
@@ -96,7 +93,7 @@ impl Fields {
 }
 
 impl List {
-    fn check(&self, causes: &mut Causes, at: &Path<'_>, given: &[Value], old: Option<&Value>) {
+    fn check<J: Json>(&self, causes: &mut Causes, at: &Path<'_>, given: &[J], old: Option<&J>) {
         check_count(causes, at, given.len(), self.most);
         for (index, value) in given.iter().enumerate() {
             let old = old.and_then(|old| self.same_entry(old, value));
@@ -108,21 +105,22 @@ impl List {
     }
 
     /// The entry that this one was before. Only entries with a key can be followed.
-    fn same_entry<'v>(&self, old: &'v Value, entry: &Value) -> Option<&'v Value> {
-        let mut entries = old.as_array()?.iter().take(MOST_COMPARED);
+    fn same_entry<'v, J: Json>(&self, old: &'v J, entry: &J) -> Option<&'v J> {
+        let mut entries = old.entries().iter().take(MOST_COMPARED);
         entries.find(|other| !self.keys.is_empty() && self.same_keys(other, entry))
     }
 
-    fn same_keys(&self, one: &Value, other: &Value) -> bool {
-        self.keys.iter().all(|key| one.get(key) == other.get(key))
+    fn same_keys<J: Json>(&self, one: &J, other: &J) -> bool {
+        let mut keys = self.keys.iter();
+        keys.all(|key| one.field(key) == other.field(key))
     }
 
     /// Each key once. Lists with keys are short, so each entry is compared with those before it.
-    fn check_keys(&self, causes: &mut Causes, at: &Path<'_>, given: &[Value]) {
+    fn check_keys<J: Json>(&self, causes: &mut Causes, at: &Path<'_>, given: &[J]) {
         for (index, entry) in given.iter().enumerate().take(MOST_COMPARED) {
             let mut earlier = given.iter().take(index);
             if let Some(first) = earlier.position(|other| self.same_keys(other, entry)) {
-                let keys = self.keys.iter().filter_map(|key| entry.get(key)?.as_str());
+                let keys = self.keys.iter().filter_map(|key| entry.field(key)?.text());
                 let keys: Vec<&str> = keys.collect();
                 let message = format!(
                     "{} is already given at index {first}; give each only once",
@@ -223,14 +221,14 @@ pub(in crate::api) fn is_whole(number: &Number) -> bool {
 }
 
 /// What a value is, for people.
-fn sort_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(number) if is_whole(number) => "a number",
-        Value::Number(_) => "a number with a fraction",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+fn sort_of(value: &impl Json) -> &'static str {
+    match value.sort() {
+        Sort::Nothing => "null",
+        Sort::Truth(_) => "true or false",
+        Sort::Number(number) if is_whole(number) => "a number",
+        Sort::Number(_) => "a number with a fraction",
+        Sort::Text(_) => "a text",
+        Sort::List(_) => "a list",
+        Sort::Fields => "an object",
     }
 }
