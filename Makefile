@@ -64,14 +64,15 @@ run: ## Start a real Kubernetes with everything in it, say what to try, stay unt
 .PHONY: test
 test: ## Lint, then unit and integration tests on a real Kubernetes; ends with the counts
 	@echo '==> Building the lab program'
-	@cargo build --package agents-tests --bin lab
-	@$(LAB) left-out --forget
+	@cargo build --package agents-tests --bin lab || { echo '0 passed, 0 failed: the lab program does not compile'; exit 1; }
+	@$(LAB) left-out --forget && : >'$(TARGET)/test.log'
 	@echo '==> Building Kubernetes and Prometheus and linting in the background, while the sources are compiled'
 	@setsid $(LAB) build >/dev/null & tools=$$!; turns=$$tools; \
 	setsid nice -n 19 $(AGAIN) lint >'$(TARGET)/lint.log' 2>&1 & lint=$$!; \
 	trap 'kill -- -$$tools -$$lint -$$turns $$tools $$lint $$turns 2>/dev/null || true' EXIT; \
-	cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools || exit 1; \
-	kill -0 $$lint 2>/dev/null || wait $$lint || { cat '$(TARGET)/lint.log'; exit 1; }; \
+	stop() { echo "$$1"; $(AGAIN) counts || true; exit 1; }; \
+	cargo test --no-run && $(PROFILE) --no-run && cargo build --bins && wait $$tools || stop 'Stopped before the tests: something could not be built'; \
+	kill -0 $$lint 2>/dev/null || wait $$lint || { cat '$(TARGET)/lint.log'; stop 'Stopped before the tests: lint failed'; }; \
 	echo '==> Running the tests, those of releases in the background'; \
 	setsid cargo test --test integration -- --test-threads=1 $(TURNS) >'$(TARGET)/turns.log' 2>&1 & turns=$$!; \
 	cargo test --no-fail-fast -- --skip $(ALONE) --skip $(TURNS) 2>&1 | tee '$(TARGET)/test.log' && failed=0 || failed=1; \

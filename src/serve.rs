@@ -65,9 +65,6 @@ const DEFAULT_NAMESPACE: &str = "agents";
 /// Time to answer, longer than any operation takes: each has a deadline of its own.
 const REQUEST: Duration = Duration::from_secs(330);
 
-/// Time after which a connection without a request is closed. A log that is followed may be silent for a while.
-const IDLE: Duration = Duration::from_secs(300);
-
 /// Bytes that the system keeps for a reader who does not take them.
 const SEND_BUFFER: u32 = 64 * 1024;
 
@@ -272,7 +269,6 @@ fn serve(
         transport,
         limits: Limits {
             connections,
-            idle: IDLE,
             request: REQUEST,
             ..Limits::default()
         },

@@ -81,7 +81,7 @@ impl Kind {
     }
 
     /// The API group of the kind.
-    pub fn group(self) -> &'static str {
+    pub const fn group(self) -> &'static str {
         match self {
             Self::Agent
             | Self::AgentRun

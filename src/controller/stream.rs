@@ -106,7 +106,7 @@ pub(super) fn start(
             Ok(())
         });
     let Listeners { own, relay } = show.listeners;
-    // Room for those who only ask, so that they displace no reader.
+    // Readers make no room, so there is some more for those who only ask.
     serve(
         program,
         SERVER,

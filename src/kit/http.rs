@@ -9,6 +9,7 @@ mod crowd;
 pub mod events;
 mod guard;
 mod metrics;
+mod sending;
 mod trace;
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
@@ -79,7 +80,7 @@ const HTTP2_LEAST_FRAME: u32 = 16 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections open at once. For one more, the one that has waited longest with no request in flight is closed; if all
-    /// have one, it waits until one has not.
+    /// have one, it waits until one has not. An answer that comes piece by piece is in flight to its last piece.
     pub connections: usize,
     /// Time for a TLS handshake.
     pub handshake: Duration,

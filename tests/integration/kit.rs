@@ -5,5 +5,6 @@ mod http;
 pub(crate) mod pki;
 pub(crate) mod process;
 mod programs;
+mod streams;
 mod telemetry;
 mod tls;

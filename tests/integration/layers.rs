@@ -3,6 +3,7 @@
 //!
 //! The compiler checks what a package may see (`make lint` checks each package alone); this checks what a module may see.
 
+mod names;
 mod reading;
 mod told;
 

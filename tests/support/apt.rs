@@ -7,7 +7,7 @@ use std::{process::Stdio, time::Duration};
 use tokio::{process::Command, time::timeout};
 
 /// No package takes longer.
-const DEADLINE: Duration = Duration::from_secs(300);
+const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Installs packages, or says why that cannot be.
 pub async fn install(packages: &[&str]) -> Result<()> {
@@ -17,32 +17,41 @@ pub async fn install(packages: &[&str]) -> Result<()> {
         "{named}: not installed, and only root can do that"
     );
     eprintln!("installing for the tests: {named}");
-    let mut wanted = vec![
+    get(packages).await
+}
+
+/// Installs packages, saying nothing.
+pub(crate) async fn get(packages: &[&str]) -> Result<()> {
+    let words = [
         "install",
         "--yes",
+        "--quiet",
         "--no-install-recommends",
         "--option=Dpkg::Options::=--force-confold",
     ];
-    wanted.extend(packages);
-    if apt(&wanted).await.is_ok() {
-        return Ok(());
+    let install = [&words[..], packages].concat();
+    // Without package lists, as on a fresh machine, the first attempt fails.
+    if apt_get(&install).await.is_err() {
+        apt_get(&["update", "--quiet"]).await?;
+        apt_get(&install).await?;
     }
-    apt(&["update"]).await?;
-    apt(&wanted)
-        .await
-        .with_context(|| format!("apt-get install {named}"))
+    Ok(())
 }
 
-async fn apt(words: &[&str]) -> Result<()> {
-    let mut apt = Command::new("apt-get");
-    apt.args(words)
+async fn apt_get(words: &[&str]) -> Result<()> {
+    let output = Command::new("apt-get")
+        .args(words)
         .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
         .kill_on_drop(true)
-        .stdin(Stdio::null());
-    let output = timeout(DEADLINE, apt.output()).await??;
+        .output();
+    let output = timeout(DEADLINE, output)
+        .await
+        .context("apt-get takes too long")??;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{}: {}", output.status, said.trim());
+        let last = said.trim().lines().last().unwrap_or_default().to_owned();
+        bail!("`apt-get {}` failed: {last}", words.join(" "));
     }
     Ok(())
 }

@@ -14,6 +14,11 @@ pub fn peak(process: u32) -> Result<u64> {
     status(process, "VmHWM")
 }
 
+/// How much of what it has now is of files, such as its program, which the kernel takes back when it needs room.
+pub fn of_files(process: u32) -> Result<u64> {
+    status(process, "RssFile")
+}
+
 fn status(process: u32, name: &str) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let mut lines = status.lines().filter_map(|line| line.split_once(':'));

@@ -83,7 +83,7 @@ fn repair_conditions(stored: &Fields, next: &mut Fields, at: Moment) {
         entry.retain(|_, value| !value.is_null());
         let before = type_of(entry).and_then(|type_| stored_by_type.get(type_).copied());
         repair_transition_time(before, entry, at);
-        repair_generation(before, entry, generation.as_ref());
+        repair_generation(before, entry, generation.as_ref(), at);
     }
 }
 
@@ -118,11 +118,12 @@ fn repair_transition_time(
 }
 
 /// A condition that says what it said before is still about the same spec; any other is about the spec of the status,
-/// or about the one before if that is newer.
+/// or about the one before if that is newer. Where neither is known, it is about the spec as it is now.
 fn repair_generation(
     before: Option<&Map<String, Value>>,
     entry: &mut Map<String, Value>,
     generation: Option<&Value>,
+    at: Moment,
 ) {
     if entry.contains_key(OBSERVED_GENERATION) {
         return;
@@ -134,13 +135,14 @@ fn repair_generation(
     };
     let seen = before.and_then(|before| before.get(OBSERVED_GENERATION));
     let generation = match before.filter(same) {
-        Some(_) => seen,
-        None => [seen, generation]
-            .into_iter()
-            .flatten()
-            .max_by_key(|given| given.as_i64()),
+        Some(_) => seen.cloned(),
+        None => {
+            let known = [seen, generation].into_iter().flatten();
+            let newest = known.max_by_key(|given| given.as_i64()).cloned();
+            Some(newest.unwrap_or_else(|| at.generation.into()))
+        }
     };
     if let Some(generation) = generation {
-        entry.insert(OBSERVED_GENERATION.to_owned(), generation.clone());
+        entry.insert(OBSERVED_GENERATION.to_owned(), generation);
     }
 }

@@ -5,6 +5,7 @@
 //! does not run at all while the protocol is being guessed. Hence this: the bytes are watched instead.
 
 use std::{
+    collections::HashMap,
     io,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -42,6 +43,10 @@ struct State {
     yielding: bool,
     /// Since when the client takes nothing of what is there for it.
     blocked: Option<Instant>,
+    /// The same for each answer that is sent piece by piece: over HTTP/2 a client can hold up one and take all else.
+    given: HashMap<u64, Instant>,
+    /// Answers that were sent piece by piece so far.
+    answers: u64,
     /// Who wants to know that the client was cut for that.
     reader: Option<Stalled>,
 }
@@ -55,6 +60,8 @@ impl State {
             multiplexed: false,
             yielding: false,
             blocked: None,
+            given: HashMap::new(),
+            answers: 0,
             reader: None,
         }
     }
@@ -102,9 +109,8 @@ impl State {
             Waiting::Next => (limits.idle, Close::Idle),
         };
         let waits = (self.in_flight == 0).then(|| (self.since + allowed, cause));
-        let stalls = self
-            .blocked
-            .map(|since| (since + limits.stall, Close::Stalled));
+        let untaken = self.given.values().chain(&self.blocked).min();
+        let stalls = untaken.map(|since| (*since + limits.stall, Close::Stalled));
         [stalls, waits]
             .into_iter()
             .flatten()
@@ -233,10 +239,53 @@ impl Activity {
 #[derive(Debug)]
 pub(super) struct InFlight(Activity);
 
+impl InFlight {
+    /// Its answer is sent piece by piece.
+    pub(super) fn giving(self) -> Giving {
+        let number = {
+            let mut state = self.0.lock();
+            state.answers += 1;
+            state.answers
+        };
+        let giving = Giving {
+            number,
+            in_flight: self,
+        };
+        giving.gave();
+        giving
+    }
+}
+
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.lock().end(Instant::now());
         self.0.shared.changed.notify_one();
+    }
+}
+
+/// An answer that is sent piece by piece, from its head to its end.
+#[derive(Debug)]
+pub(super) struct Giving {
+    number: u64,
+    in_flight: InFlight,
+}
+
+impl Giving {
+    /// There is something for the client to take.
+    pub(super) fn gave(&self) {
+        let mut state = self.in_flight.0.lock();
+        state.given.insert(self.number, Instant::now());
+    }
+
+    /// The client has taken all that there was.
+    pub(super) fn has_nothing(&self) {
+        self.in_flight.0.lock().given.remove(&self.number);
+    }
+}
+
+impl Drop for Giving {
+    fn drop(&mut self) {
+        self.has_nothing();
     }
 }
 
@@ -436,6 +485,27 @@ mod tests {
         for (name, events, due, may_close) in cases {
             assert_eq!(play(&events), (due, may_close), "{name}");
         }
+    }
+
+    #[test]
+    fn an_answer_in_pieces_is_in_flight_and_overdue_only_while_its_client_takes_nothing() {
+        let activity = Activity::opened(Arc::default());
+        let limits = Limits::default();
+        let cause = || activity.due(&limits).map(|(_, cause)| cause);
+        let quick = activity.begin(Version::HTTP_2).giving();
+        let slow = activity.begin(Version::HTTP_2).giving();
+        quick.has_nothing();
+        assert_eq!(cause(), Some(Close::Stalled), "one takes nothing");
+        slow.has_nothing();
+        assert_eq!(cause(), None, "neither has anything to take");
+        assert!(!activity.ask_to_yield());
+        slow.gave();
+        assert_eq!(cause(), Some(Close::Stalled));
+        drop(slow);
+        assert_eq!((cause(), activity.idle_since()), (None, None));
+        drop(quick);
+        assert_eq!(cause(), Some(Close::Idle));
+        assert!(activity.ask_to_yield());
     }
 
     #[test]

@@ -22,6 +22,7 @@ use super::{
     HttpService, Limits, ServerMetrics, Transport,
     activity::{Activity, Watched},
     metrics::Close,
+    sending::{self, sent},
 };
 use crate::kit::shutdown::Shutdown;
 
@@ -169,9 +170,9 @@ async fn answer<S: HttpService>(
     service: S,
     activity: Activity,
     shutdown: Shutdown,
-) -> Result<Response<S::Answer>, Infallible> {
+) -> Result<Response<sending::Answer<S::Answer>>, Infallible> {
     let version = request.version();
-    let _in_flight = activity.begin(version);
+    let in_flight = activity.begin(version);
     let mut response = service.oneshot(request).await?;
     if let Some(reader) = response.extensions_mut().remove() {
         activity.serves(reader);
@@ -181,5 +182,5 @@ async fn answer<S: HttpService>(
         let headers = response.headers_mut();
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(response)
+    Ok(sent(response, in_flight))
 }

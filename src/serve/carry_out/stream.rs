@@ -168,9 +168,10 @@ fn first(
     let status = said(control_plane_event::STATUS, &board.status(namespace));
     // Under the name of the last event before, so that who goes on from here misses nothing.
     let id = board.hub.last_id();
-    let ready = json!({"type": "ready", "namespace": filter.namespace, "gap": asked});
+    let name = control_plane_event::READY;
+    let ready = json!({"type": name, "namespace": filter.namespace, "gap": asked});
     let ready = Event {
-        name: control_plane_event::READY,
+        name,
         lines: lines(Some(&id), ready.to_string().as_bytes()),
         brief: None,
     };

@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::{Access, Gives, Id, Operation, Parameter, Shape, Sort, Verb};
 use crate::api::contract::{api_path, path, queue};
+use crate::api::kind::Kind;
 use crate::serve::auth::Right;
 use crate::serve::carry_out::{approvals, events, health, runs, sidecar, signals};
 use crate::serve::fault::Problem;
@@ -60,9 +61,9 @@ const fn switch(name: &'static str, about: &'static str) -> Parameter {
     }
 }
 
-const AGENTS: &str = "agents.proompteng.ai";
-const APPROVALS: &str = "approvals.proompteng.ai";
-const SIGNALS: &str = "signals.proompteng.ai";
+const AGENTS: &str = Kind::AgentRun.group();
+const APPROVALS: &str = Kind::ApprovalPolicy.group();
+const SIGNALS: &str = Kind::Signal.group();
 
 const fn there(verb: &'static str, group: &'static str, resource: &'static str) -> Access {
     Access::There(Right {

@@ -1,7 +1,5 @@
 //! Many readers at once; needs the machine for itself.
 
-use std::fs;
-
 use anyhow::{Context, Result};
 use futures::future::{join_all, try_join_all};
 use kube::api::{Patch, PatchParams};
@@ -32,10 +30,7 @@ fn number(data: &str) -> Option<usize> {
 
 /// KiB that a process holds.
 fn memory(id: u32) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let line = line.context("a line about memory")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
+    Ok(support::memory::resident(id)? / 1024)
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use support::{Namespace, builders::smallest, crds, lab, wait};
+use support::{Namespace, builders::smallest, crds, lab, memory, wait};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
@@ -180,16 +180,11 @@ impl Hook {
     /// Memory that it holds now and held at most, in KiB, as the kernel counts it: without the pages of the program file, which
     /// the kernel takes back when it needs them. A debug build has far more of those than what is shipped.
     pub(super) fn memory(&self) -> Result<(u64, u64)> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id))?;
-        let field = |name: &str| -> Result<u64> {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-            number.with_context(|| format!("no {name} in {status}"))
-        };
-        let file = field("RssFile:")?;
+        let file = memory::of_files(self.id)?;
+        let held = |bytes: u64| bytes.saturating_sub(file) / 1024;
         Ok((
-            field("VmRSS:")?.saturating_sub(file),
-            field("VmHWM:")?.saturating_sub(file),
+            held(memory::resident(self.id)?),
+            held(memory::peak(self.id)?),
         ))
     }
 

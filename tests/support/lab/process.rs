@@ -6,6 +6,7 @@ mod readiness;
 pub mod stage;
 pub mod supervisor;
 
+use crate::memory;
 use anyhow::{Context, Result, anyhow};
 use nix::{
     errno::Errno,
@@ -140,9 +141,8 @@ impl Identity {
 
     /// Memory it occupies, in KiB.
     pub fn resident_kib(&self) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-        line.split_ascii_whitespace().nth(1)?.parse().ok()
+        let process = u32::try_from(self.pid).ok()?;
+        Some(memory::resident(process).ok()? / 1024)
     }
 }
 

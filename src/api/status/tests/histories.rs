@@ -160,12 +160,15 @@ fn contract(
     if old.same_but_for_updated_at(&new) {
         prop_assert_eq!(&old, &new, "S2 a write that changes nothing else");
     } else {
-        prop_assert_ne!(old.get(UPDATED_AT), new.get(UPDATED_AT), "S2 not moved");
+        prop_assert!(new.time(UPDATED_AT) > old.time(UPDATED_AT), "S2 not later");
     }
     let (earlier, listed) = (old.conditions(), new.conditions());
     for (index, (_, entry)) in listed.iter().enumerate() {
         let same_type = |(_, other): &(usize, Condition)| other.type_ == entry.type_;
         prop_assert_eq!(listed.iter().position(same_type), Some(index), "S6 twice");
+        let seen = entry.observed_generation;
+        prop_assert!(seen.is_some(), "S6 no generation on {}", entry.type_);
+        prop_assert!(seen <= Some(at.generation), "S6 ahead");
         if let Some((_, before)) = earlier.iter().find(|other| same_type(other)) {
             let flipped = before.status != entry.status;
             let moved = before.last_transition_time != entry.last_transition_time;

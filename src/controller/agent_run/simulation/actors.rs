@@ -9,7 +9,7 @@ use super::world::{
     FOREGROUND, NAMESPACE, ORPHAN, Propagation, RUN, Sort, TRACKING, World, end_of, finalizers,
     free, hold, is_abandoned, is_going, is_held, made_for, name, uid,
 };
-use crate::api::contract::{finalizer, label};
+use crate::api::contract::{container, finalizer, label};
 
 /// What may become of what an object owns.
 const POLICIES: [Propagation; 3] = [
@@ -169,7 +169,7 @@ fn carry_out(world: &mut World, truth: &mut Truth, chore: &Chore, rng: &mut fast
             let phase = if code == 0 { "Succeeded" } else { "Failed" };
             world.change(Sort::Pod, name, |pod| {
                 pod["status"] = json!({"phase": phase, "containerStatuses": [{
-                    "name": "agent-runner", "image": "i", "imageID": "i", "ready": false, "restartCount": 0,
+                    "name": container::AGENT_RUNNER, "image": "i", "imageID": "i", "ready": false, "restartCount": 0,
                     "state": {"terminated": {"exitCode": code, "finishedAt": now}},
                 }]});
             });

@@ -2,7 +2,7 @@
 
 use super::Stance::{self, Accepted, Refused, RefusedIf};
 use super::Variable;
-use crate::api::contract::env;
+use crate::api::contract::{env, path};
 
 /// Every variable that existing installations may set.
 pub const TABLE: &[Variable] = &[
@@ -200,7 +200,7 @@ pub const TABLE: &[Variable] = &[
     other(
         "JANGAR_PROMETHEUS_METRICS_PATH",
         RefusedIf {
-            when: |value| value != "/metrics",
+            when: |value| value != path::METRICS,
             value: "any value but `/metrics`",
             why: "the page is the sidecar's and is at /metrics, so whoever reads it elsewhere would find nothing; leave it out",
             otherwise: METRICS,
@@ -276,22 +276,19 @@ pub const TABLE: &[Variable] = &[
     other("JANGAR_CONTROLLER_CONFLICT_RETRY_BASE_MS", Accepted(NOTES)),
     other("JANGAR_KUBECTL_FIELD_MANAGER", Accepted(NOTES)),
     other("JANGAR_ORCHESTRATION_CANCEL_TIMEOUT_MS", Accepted(NOTES)),
-    honoured("JANGAR_AGENTS_CONTROLLER_LABELS_REQUIRED", POLICY),
-    honoured("JANGAR_AGENTS_CONTROLLER_LABELS_ALLOWED", POLICY),
-    honoured("JANGAR_AGENTS_CONTROLLER_LABELS_DENIED", POLICY),
-    honoured("JANGAR_AGENTS_CONTROLLER_IMAGES_ALLOWED", POLICY),
-    honoured("JANGAR_AGENTS_CONTROLLER_IMAGES_DENIED", POLICY),
-    honoured("JANGAR_AGENTS_CONTROLLER_BLOCKED_SECRETS", POLICY),
-    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PROVIDERS_ENABLED", HOSTS),
-    honoured("JANGAR_AGENTS_CONTROLLER_VCS_DEPRECATED_TOKEN_TYPES", HOSTS),
-    honoured("JANGAR_AGENTS_CONTROLLER_VCS_PR_RATE_LIMITS", HOSTS),
-    honoured("JANGAR_GITHUB_REPOS_ALLOWED", HOSTS),
-    honoured("JANGAR_AGENTRUN_ARTIFACTS_MAX", HOSTS),
-    honoured("JANGAR_AGENTRUN_ARTIFACTS_STRICT", HOSTS),
-    other(
-        "JANGAR_AGENTS_CONTROLLER_WEBHOOK_QUEUE_SIZE",
-        Accepted(INBOUND),
-    ),
+    honoured(env::LABELS_REQUIRED, POLICY),
+    honoured(env::LABELS_ALLOWED, POLICY),
+    honoured(env::LABELS_DENIED, POLICY),
+    honoured(env::IMAGES_ALLOWED, POLICY),
+    honoured(env::IMAGES_DENIED, POLICY),
+    honoured(env::BLOCKED_SECRETS, POLICY),
+    honoured(env::VCS_PROVIDERS_ENABLED, HOSTS),
+    honoured(env::VCS_DEPRECATED_TOKEN_TYPES, HOSTS),
+    honoured(env::VCS_PR_RATE_LIMITS, HOSTS),
+    honoured(env::GITHUB_REPOS_ALLOWED, HOSTS),
+    honoured(env::ARTIFACTS_MAX, HOSTS),
+    honoured(env::ARTIFACTS_STRICT, HOSTS),
+    other(env::DELIVERIES_MAX, Accepted(INBOUND)),
     setting("DELIVERIES_RETRY_BASE", env::DELIVERIES_RETRY_BASE, RETRIED),
     setting("DELIVERIES_RETRY_MAX", env::DELIVERIES_RETRY_MAX, RETRIED),
     setting("DELIVERIES_ATTEMPTS", env::DELIVERIES_ATTEMPTS, RETRIED),

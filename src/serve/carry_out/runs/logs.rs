@@ -10,7 +10,7 @@ use kube::api::{ListParams, LogParams};
 use kube::{Api, ResourceExt};
 
 use super::{find, typed};
-use crate::api::contract::label;
+use crate::api::contract::{container, label};
 use crate::api::kinds::AgentRun;
 use crate::api::text::names::LabelValue;
 use crate::kit::http::BoxError;
@@ -25,9 +25,6 @@ const TAIL: u32 = 1000;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 8 * 1024;
-
-/// The container whose log it is.
-const CONTAINER: &str = "agent-runner";
 
 /// The log of a run.
 pub(in crate::serve) async fn logs(state: &State, call: &Call) -> Result<Answer, Fault> {
@@ -48,7 +45,7 @@ pub(in crate::serve) async fn logs(state: &State, call: &Call) -> Result<Answer,
         });
     };
     let how = LogParams {
-        container: Some(CONTAINER.to_owned()),
+        container: Some(container::AGENT_RUNNER.to_owned()),
         follow: call.route.switch("follow").unwrap_or(false),
         tail_lines: Some(call.route.number("tail").unwrap_or(TAIL).into()),
         ..LogParams::default()

@@ -112,8 +112,8 @@ impl Board {
         let is_whole = notes.broken.is_empty();
         drop(notes);
         if was_broken && is_whole {
-            let ready = json!({"type": "ready", "namespace": null, "gap": false}).to_string();
             let name = control_plane_event::READY;
+            let ready = json!({"type": name, "namespace": null, "gap": false}).to_string();
             tell(&self.hub, name, About::default(), ready.as_bytes());
         }
     }
@@ -131,13 +131,13 @@ impl Board {
             Scope::Namespace(name) => Some(name.as_str().into()),
         };
         let message = format!("{kind} cannot be read now: {why}");
-        let data = json!({"type": "error", "namespace": namespace, "message": message});
+        let name = control_plane_event::ERROR;
+        let data = json!({"type": name, "namespace": namespace, "message": message});
         let about = About {
             kind: Some(kind),
             namespace,
         };
-        let (name, data) = (control_plane_event::ERROR, data.to_string());
-        tell(&self.hub, name, about, data.as_bytes());
+        tell(&self.hub, name, about, data.to_string().as_bytes());
     }
 
     /// Tells how the control plane stands after changes, until it is dropped.

@@ -86,8 +86,9 @@ impl Reader {
             match self.place.next(|kept| self.filter.pick(kept)) {
                 Next::Event(event) => return Piece::Event(event),
                 Next::Missed(missed) => {
-                    let data = json!({"type": "dropped", "reason": "slow", "missed": missed});
-                    return Piece::Last(said(queue_event::DROPPED, &data));
+                    let name = queue_event::DROPPED;
+                    let data = json!({"type": name, "reason": "slow", "missed": missed});
+                    return Piece::Last(said(name, &data));
                 }
                 Next::Nothing => {}
             }
@@ -114,7 +115,7 @@ impl Reader {
 fn end(why: &str) -> Piece {
     Piece::Last(said(
         queue_event::END,
-        &json!({"type": "end", "reason": why}),
+        &json!({"type": queue_event::END, "reason": why}),
     ))
 }
 

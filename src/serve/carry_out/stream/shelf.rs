@@ -12,6 +12,7 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::hub::{About, Filter};
+use crate::api::contract::control_plane_event;
 use crate::api::kind::Kind;
 use crate::cluster::Scope;
 use crate::serve::carry_out::redact;
@@ -201,7 +202,7 @@ fn summary(kind: Kind, object: &DynamicObject) -> Value {
 /// What is told of an object: first what those want who want it in short, then the object itself.
 fn told(key: &Key, action: &str, shown: &Value, summary: &Value) -> Change {
     let mut short = json!({
-        "type": "resource", "kind": key.kind.as_str(), "namespace": key.namespace, "action": action,
+        "type": control_plane_event::RESOURCE, "kind": key.kind.as_str(), "namespace": key.namespace, "action": action,
         "name": key.name,
     });
     if !summary.is_null() {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::api::contract::control_plane_event;
 use crate::serve::carry_out::leader::Leader;
 
 /// What is known.
@@ -22,7 +23,7 @@ pub(super) struct Known<'a> {
 
 /// The message of the stream.
 pub(super) fn message(known: &Known<'_>) -> Value {
-    json!({"type": "status", "namespace": known.namespace, "status": status(known)})
+    json!({"type": control_plane_event::STATUS, "namespace": known.namespace, "status": status(known)})
 }
 
 fn status(known: &Known<'_>) -> Value {

@@ -60,7 +60,9 @@ impl Hierarchies {
     /// Why no node can run with these, if so.
     pub(super) fn obstacle(&self) -> Option<String> {
         let available: Vec<String> = if self.first.is_empty() {
-            let root = self.second.as_ref()?;
+            let Some(root) = &self.second else {
+                return Some("no control groups are mounted".to_owned());
+            };
             let controllers =
                 fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
             controllers
@@ -202,7 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_with_version_2_only_hands_its_controllers_down() {
+    fn a_machine_without_control_groups_can_run_no_node() {
+        let bare = "25 20 0:21 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n";
+        let reason = "no control groups are mounted".to_owned();
+        assert_eq!(Hierarchies::parse(bare).obstacle(), Some(reason));
+    }
+
+    #[test]
+    fn a_machine_with_version_2_only_needs_the_controllers_in_its_root() {
         let root = tempfile::tempdir().unwrap();
         let mount = root.path().display();
         let found = Hierarchies::parse(&format!("30 25 0:26 / {mount} rw - cgroup2 cgroup2 rw\n"));

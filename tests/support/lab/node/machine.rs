@@ -2,14 +2,13 @@
 
 use super::cgroup::Hierarchies;
 use crate::{
+    apt,
     image::lacks_library,
     lab::{report::Report, tools::build},
 };
-use anyhow::{Context, Result, bail};
-use std::{env, fs, path::Path, process::Stdio, time::Duration};
+use anyhow::Result;
+use std::{env, fs, path::Path, time::Duration};
 use tokio::{process::Command, time::timeout};
-
-const INSTALL_DEADLINE: Duration = Duration::from_secs(600);
 
 /// Something the node needs from the system, and the Debian package that has it.
 struct Need {
@@ -80,7 +79,7 @@ pub(super) async fn obstacle(report: Report) -> Result<Option<String>> {
                 "installing the Debian packages {}",
                 packages.join(", ")
             ));
-            let failed = install(&packages).await.err();
+            let failed = apt::get(&packages).await.err();
             let failed =
                 failed.map(|error| format!("{} not found, and {error:#}", whats(&missing)));
             Ok(failed.or_else(|| still_missing(&needs)))
@@ -133,6 +132,18 @@ fn whats(needs: &[&Need]) -> String {
     whats.join(", ")
 }
 
+/// Whether the kernel has the file system of images. Where it is a module, nobody may have asked for it yet.
+async fn has_overlay() -> Result<bool> {
+    let is_there = || Ok(fs::read_to_string("/proc/filesystems")?.contains("\toverlay\n"));
+    if is_there()? {
+        return Ok(true);
+    }
+    let load = Command::new("modprobe").arg("overlay").output();
+    // What came of it is seen in the list; a machine may also have no modprobe.
+    drop(timeout(Duration::from_secs(10), load).await);
+    is_there()
+}
+
 /// What no package can mend.
 async fn lasting_obstacle() -> Result<Option<String>> {
     if !cfg!(target_os = "linux") {
@@ -141,7 +152,7 @@ async fn lasting_obstacle() -> Result<Option<String>> {
     if !nix::unistd::geteuid().is_root() {
         return Ok(Some("it needs root".to_owned()));
     }
-    if !fs::read_to_string("/proc/filesystems")?.contains("\toverlay\n") {
+    if !has_overlay().await? {
         return Ok(Some("the kernel has no overlay file system".to_owned()));
     }
     if !Path::new("/dev/kmsg").exists() {
@@ -158,35 +169,6 @@ async fn lasting_obstacle() -> Result<Option<String>> {
         let said = String::from_utf8_lossy(&trial.stderr);
         format!("namespaces cannot be made: {}", said.trim())
     }))
-}
-
-async fn install(packages: &[&str]) -> Result<()> {
-    let words = ["install", "--yes", "--quiet", "--no-install-recommends"];
-    let install = [&words[..], packages].concat();
-    // Without package lists, as on a fresh machine, the first attempt fails.
-    if apt_get(&install).await.is_err() {
-        apt_get(&["update", "--quiet"]).await?;
-        apt_get(&install).await?;
-    }
-    Ok(())
-}
-
-async fn apt_get(words: &[&str]) -> Result<()> {
-    let output = Command::new("apt-get")
-        .args(words)
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = timeout(INSTALL_DEADLINE, output)
-        .await
-        .context("apt-get takes too long")??;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.trim().lines().last().unwrap_or_default().to_owned();
-        bail!("`apt-get {}` failed: {last}", words.join(" "));
-    }
-    Ok(())
 }
 
 fn in_path(program: &str) -> bool {
