@@ -69,7 +69,11 @@ pub(in crate::controller) async fn is_terminating(context: &Context, namespace: 
         Ok(None) => true,
         Err(fault) => {
             let fault = fault.sentence();
-            tracing::debug!(namespace, fault, "Whether the namespace is going is not known");
+            tracing::debug!(
+                namespace,
+                fault,
+                "Whether the namespace is going is not known"
+            );
             false
         }
     }

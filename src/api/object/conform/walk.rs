@@ -107,7 +107,7 @@ impl List {
     /// The entry that this one was before. Only entries with a key can be followed.
     fn same_entry<'v, J: Json>(&self, old: &'v J, entry: &J) -> Option<&'v J> {
         let mut entries = old.entries().iter().take(MOST_COMPARED);
-        entries.find(|other| !self.keys.is_empty() && self.same_keys(other, entry))
+        entries.find(|other| !self.keys.is_empty() && self.same_keys(*other, entry))
     }
 
     fn same_keys<J: Json>(&self, one: &J, other: &J) -> bool {
