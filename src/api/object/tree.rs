@@ -37,7 +37,7 @@ pub trait Json: PartialEq + Sized {
     fn text(&self) -> Option<&str> {
         match self.sort() {
             Sort::Text(text) => Some(text),
-            _ => None,
+            Sort::Nothing | Sort::Truth(_) | Sort::Number(_) | Sort::List(_) | Sort::Fields => None,
         }
     }
 
@@ -45,7 +45,7 @@ pub trait Json: PartialEq + Sized {
     fn truth(&self) -> Option<bool> {
         match self.sort() {
             Sort::Truth(truth) => Some(truth),
-            _ => None,
+            Sort::Nothing | Sort::Number(_) | Sort::Text(_) | Sort::List(_) | Sort::Fields => None,
         }
     }
 
@@ -53,7 +53,7 @@ pub trait Json: PartialEq + Sized {
     fn entries(&self) -> &[Self] {
         match self.sort() {
             Sort::List(entries) => entries,
-            _ => &[],
+            Sort::Nothing | Sort::Truth(_) | Sort::Number(_) | Sort::Text(_) | Sort::Fields => &[],
         }
     }
 }
